@@ -28,10 +28,11 @@ from concurrent.futures import ThreadPoolExecutor
 WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
            'communicator', 'errors_ranks', 'core', 'many_devices'}
 # Those that need messages between processes run on all the sizes that their lines "run:" name, others on the first.
-RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
-             'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
-             'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge', 'fold_order'}
-FEW = {'MARCH_CASES': '40', 'RANDOM_MAPS': '200', 'SOAK_SHRINK': '0'}
+RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'tree_exchange', 'levels',
+         'scatter_levels', 'reshard_random', 'random_programs', 'time_tiling_random', 'sort_split', 'contract', 'control',
+         'explicit', 'time_tiling', 'sink_reductions', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'sub_axes',
+         'late_expansion', 'reduction_order'}
+FEW = {'TIME_TILING_CASES': '40', 'RANDOM_MAPS': '200', 'SOAK_SHRINK': '0'}
 LONGEST = 300  # seconds for a test without a mutant
 TURN = 60      # programs of a turn of the soak
 LAYOUTS = ((1, 8), (1, 3), (2, 4), (1, 8), (1, 1), (2, 1), (1, 8), (1, 24))

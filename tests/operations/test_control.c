@@ -146,7 +146,7 @@ static void all_lengths(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 10, lengths, 1, out, user);
 }
 
-static void loops_lie_in_loops(void **state)
+static void loops_inside_loops(void **state)
 {
     (void)state;
     oly_fn f = oly_jit(all_lengths, 1, 1);
@@ -274,7 +274,7 @@ static void alternate(oly_array i, oly_array *carry, void *user)
     carry[0] = out[0];
 }
 
-static void branches_lie_in_loops(void **state)
+static void branches_inside_loops(void **state)
 {
     (void)state;
     float x[13];
@@ -357,10 +357,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_loop_writes_over_the_result_of_another, check_open, check_close),
         cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, check_open, check_close),
         cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, check_open, check_close),
-        cmocka_unit_test_setup_teardown(loops_lie_in_loops, check_open, check_close),
+        cmocka_unit_test_setup_teardown(loops_inside_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(a_scan_stacks_what_its_iterations_give, check_open, check_close),
         cmocka_unit_test_setup_teardown(one_branch_is_run, check_open, check_close),
-        cmocka_unit_test_setup_teardown(branches_lie_in_loops, check_open, check_close),
+        cmocka_unit_test_setup_teardown(branches_inside_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(mistakes_are_named, check_open, check_close),
     };
     return CHECK_MAIN(tests);

@@ -193,7 +193,7 @@ static void an_older_error_is_not_theirs(void **state)
     }
 }
 
-static void what_is_cleared_is_mended(void **state)
+static void cleared_errors_are_no_errors(void **state)
 {
     (void)state;
     what = CLEARS;
@@ -214,7 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failed_call_fails_what_is_around_it, check_start, check_finish),
         cmocka_unit_test_setup_teardown(a_carry_that_changes_fails_what_is_around_it, check_start, check_finish),
         cmocka_unit_test_setup_teardown(an_older_error_is_not_theirs, check_start, check_finish),
-        cmocka_unit_test_setup_teardown(what_is_cleared_is_mended, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(cleared_errors_are_no_errors, check_start, check_finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -281,7 +281,7 @@ static void certain_events(void **state)
 }
 
 /* The bounds of the interval are never drawn, though rounding leads there: here one number in three would be one. */
-static void truncated_normals_lie_inside(void **state)
+static void truncated_normals_are_in_range(void **state)
 {
     (void)state;
     enum { N = 4000 };
@@ -356,7 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(normals_and_gumbels_follow_the_formulas, check_start, check_finish),
         cmocka_unit_test_setup_teardown(moments, check_start, check_finish),
         cmocka_unit_test_setup_teardown(certain_events, check_start, check_finish),
-        cmocka_unit_test_setup_teardown(truncated_normals_lie_inside, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(truncated_normals_are_in_range, check_start, check_finish),
         cmocka_unit_test_setup_teardown(samples, check_start, check_finish),
         cmocka_unit_test_setup_teardown(mistakes_are_told, check_start, check_finish),
     };

@@ -542,7 +542,7 @@ static void large_arrays_go_in_rounds(void **state)
 }
 
 /* Unreduced values, of megabytes on each device, are reduced in rounds. */
-static void large_sums_are_finished_in_rounds(void **state)
+static void large_sums_are_reduced_in_rounds(void **state)
 {
     (void)state;
     setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
@@ -644,7 +644,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere), cmocka_unit_test(gathers_go_in_stages),
                                        cmocka_unit_test(large_arrays_go_in_rounds),
-                                       cmocka_unit_test(large_sums_are_finished_in_rounds),
+                                       cmocka_unit_test(large_sums_are_reduced_in_rounds),
                                        cmocka_unit_test(many_at_once_share_one_bound)};
     return CHECK_MAIN(tests);
 }

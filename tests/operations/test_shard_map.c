@@ -498,7 +498,7 @@ static void edges(void **state)
 
 /* 134, eight times: 1072. Partial sums like 670 have more bits than bfloat16. */
 BODY(narrow_scatter, oly_psum_scatter(oly_psum(in[0], "i"), "i", .axis = 0, .tiled = true))
-static void narrow_sums_are_formed_in_float32(void **state)
+static void narrow_sums_are_computed_in_float32(void **state)
 {
     (void)state;
     start();
@@ -599,7 +599,7 @@ int main(void)
         cmocka_unit_test(partial_and_nested),
         cmocka_unit_test(explicit_axes),
         cmocka_unit_test(edges),
-        cmocka_unit_test(narrow_sums_are_formed_in_float32),
+        cmocka_unit_test(narrow_sums_are_computed_in_float32),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(plans_are_what_one_would_write),
     };

@@ -1,6 +1,6 @@
-/* run: layouts  Calls that are queued without waiting need the memory that they would need one by one: what handles hold, and what
- * one call takes. Counted in bytes of the pool; compiled calls with and without donation, loops, eager ones, and arrays from the
- * host, on all devices and on some. */
+/* run: layouts  Queued calls need no more memory than the same calls one by one: the arrays that handles hold, and one
+ * call's. Counted in bytes of the pool: compiled calls with and without donation, loops, eager calls and arrays from
+ * the host, on all devices and on some. */
 #include "check.h"
 #include "check_session.h"
 #include "core/error.h"
@@ -16,8 +16,8 @@ enum { N = 1 << 18, CALLS = 60 }; /* 2 MiB of doubles */
 
 static const double array_bytes = N * 8;
 
-/* -- a queue that stands still ------------------------------------------------------------------------------------------------
- * A process that has threads to run calls gets a job before them that waits: so all calls are queued before the first one runs. */
+/* -- a blocked queue --------------------------------------------------------------------------------------------------
+ * In a process with threads that run calls, a blocking job is queued first, so all calls are queued before the first runs. */
 
 static atomic_bool gate;
 static int all_devices[64];
@@ -37,7 +37,7 @@ static void nothing(oly_job *j)
 
 static void hold_the_queue(void)
 {
-    if (oly_process_count() > 1) /* may compute in the thread that calls */
+    if (oly_process_count() > 1) /* may compute in the calling thread */
         return;
     atomic_store(&gate, false);
     for (int d = 0; d < oly_local_device_count(); d++)
@@ -53,7 +53,7 @@ static void go_on(void)
     oly_queue_drain();
 }
 
-/* The most that a test had in use, in arrays that are spread over all devices, as seen by this process. */
+/* The peak memory of a test, in units of arrays that are split over all devices, as seen by this process. */
 static double arrays_at_most(void)
 {
     double mine = array_bytes / oly_process_count();
@@ -65,7 +65,7 @@ static void forget_peak(void)
     oly_pool_stop();
 }
 
-/* Small values (counters, parts of sums, blocks that are rounded up) are allowed for. */
+/* Allows for small values (counters, partial sums, rounded-up blocks). */
 #define ASSERT_ARRAYS(n)                                                                                               \
     do {                                                                                                               \
         double most = arrays_at_most();                                                                                \
@@ -109,7 +109,7 @@ static void plus(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(in[0], in[1]);
 }
 
-/* The neighbours' elements come first, so the result cannot be written over the operand. */
+/* The neighbours' elements are read first, so the result cannot overwrite the operand. */
 static void shifted(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -122,7 +122,7 @@ static void donated_calls_are_in_place(void **state)
     oly_sharding s = over(8);
     oly_fn f = oly_jit(plus, 2, 1);
     oly_array u = filled(0, s), v = filled(1, s), first = NULL;
-    oly_call(f, OLY_IN(u, v), OLY_OUT(first)); /* planned */
+    oly_call(f, OLY_IN(u, v), OLY_OUT(first)); /* planned here */
     oly_block_until_ready(first);
     oly_free(first);
     forget_peak();
@@ -134,7 +134,7 @@ static void donated_calls_are_in_place(void **state)
     check_all(u, CALLS);
 }
 
-/* Whichever operand it is, and whatever its sharding is called. */
+/* Whichever operand it is, and however its sharding is named. */
 static void any_operand_can_be_donated(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void any_operand_can_be_donated(void **state)
     }
 }
 
-/* An operand that is given twice is read by the call that writes its place. */
+/* An operand that is passed twice is read by the call that overwrites it. */
 static void reversed_sum(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -213,7 +213,7 @@ static void results_that_replace_others_need_no_more_than_one_call(void **state)
     check_all(u, CALLS);
 }
 
-/* Each iteration needs both neighbours of every element: loops have buffers that they turn, and margins. */
+/* Every element needs both neighbours: the loop has alternating buffers, and margins. */
 static void body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -251,7 +251,7 @@ static void memory_inside_calls_is_needed_once(void **state)
     check_all(u, value);
 }
 
-/* Wherever memory runs out, also for the call's place in the queue: the operands are as they were, and nothing is left behind. */
+/* Allocation failures, also of the call's place in the queue: operands are unchanged, and nothing leaks. */
 static void calls_that_find_no_memory_change_nothing(void **state)
 {
     (void)state;
@@ -278,10 +278,10 @@ static void calls_that_find_no_memory_change_nothing(void **state)
     } while (st != OLY_OK && n < MOST);
     assert_in_range(n, 10, MOST - 1);
     go_on();
-    check_all(u, 1); /* and oly_finalize, which waits for what runs, ends */
+    check_all(u, 1); /* and oly_finalize, which waits for what runs, returns */
 }
 
-/* -- operation by operation ---------------------------------------------------------------------------------------------------- */
+/* -- eager calls --------------------------------------------------------------------------------------------------- */
 
 static void eager_results_that_are_replaced_are_used_again(void **state)
 {
@@ -321,13 +321,13 @@ static void intermediate_values_of_scopes_are_used_again(void **state)
     check_all(x, 2 * FEW);
 }
 
-/* Two halves of the machine, each with arrays of its own, in turn. */
+/* Two halves of the devices, each with arrays of its own, alternating. */
 static void devices_in_turn(void **state)
 {
     (void)state;
     if (oly_process_count() > 1)
         return;
-    oly_option.queue_memory = 64; /* the first calls are not to wait for the gate */
+    oly_option.queue_memory = 64; /* the first calls must not wait for the gate */
     oly_array x[2];
     for (int k = 0; k < 2; k++) {
         int half[4];
@@ -391,7 +391,8 @@ static void arrays_from_the_host_wait_for_those_before(void **state)
             oly_assign(&total, oly_add(total, x));
             sum += k;
         }
-    /* the array, which every process has whole, its parts, the sum before and after; the former twice, as the queue may hold one */
+    /* the whole array on every process, its parts, the sum before and after; the first two twice, as the queue may hold
+     * one */
     ASSERT_ARRAYS(2 * oly_process_count() + 4);
     check_all(total, sum);
     free(data);

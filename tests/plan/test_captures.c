@@ -1,5 +1,6 @@
-/* run: layouts  Loops whose bodies read slices, rolls and flips of arrays that were taken outside them: the values of the same steps
- * call by call. Each of these programs has once been wrong: what a view leaves out was read where margins go on beyond its ends. */
+/* run: layouts  Loops whose bodies read slices, cyclic shifts and reversals of arrays from outside: the values of the
+ * same steps call by call. Each of these programs once had wrong values: elements outside a view were read where
+ * margins extend beyond its ends. */
 #include "check_session.h"
 
 enum { LONG = 12 };
@@ -64,7 +65,7 @@ static oly_array padded(oly_array c, oly_array w)
     return oly_add(oly_pad(oly_slice(c, "2:"), 1, (const int64_t[]){2}, NULL, NULL), w);
 }
 
-/* The part behind where as many elements would end if there were no gaps between them. */
+/* The part after the point where as many elements would end without gaps. */
 static oly_array with_gaps(oly_array c, oly_array w)
 {
     oly_array apart = oly_pad(w, 2, (const int64_t[]){1}, (const int64_t[]){1}, (const int64_t[]){1});
@@ -74,7 +75,7 @@ static oly_array with_gaps(oly_array c, oly_array w)
 static const step_function steps[] = {rolled_sum,      sum_of_rolled, kept_edges,  inner_sum, inner_product,
                                       heat_and_source, masked,        rolled_both, padded,    with_gaps};
 
-/* Of an array of 60 elements what the loop captures: 12 of them. */
+/* What the loop captures of an array of 60 elements: 12 of them. */
 static oly_array captured(int how, oly_array x)
 {
     switch (how) {
@@ -190,7 +191,7 @@ static void largest_of_other(oly_array *c, oly_array w)
     c[1] = oly_update(c[1], "2:-3", oly_max2(oly_slice(w, ":15"), oly_slice(c[0], "5:")));
 }
 
-/* Two elements of the other carry, what is outside, and numbers: more than a carry has, and read in two places. */
+/* Two elements of the other carry, a captured value and numbers: more elements than a carry has, read in two places. */
 static void parts_of_what_is_joined(oly_array *c, oly_array w)
 {
     oly_array all = oly_concatenate(0, oly_slice(c[1], "15:17"), w, oly_full(7, OLY_FLOAT32, 3));
@@ -206,7 +207,7 @@ static void ends_of_what_is_joined(oly_array *c, oly_array w)
     c[1] = oly_slice(all, "9:");
 }
 
-/* A periodic border: what is joined has more elements than the carry, but no other values. */
+/* A periodic boundary: the concatenation has more elements than the carry, but no other values. */
 static void around_the_ends(oly_array *c, oly_array w)
 {
     oly_array all = oly_mul(oly_concatenate(0, oly_slice(c[0], "-1:"), c[0], oly_slice(c[0], ":1")), 0.5);
@@ -214,7 +215,7 @@ static void around_the_ends(oly_array *c, oly_array w)
     c[0] = oly_add(oly_slice(all, ":-2"), oly_slice(all, "2:"));
 }
 
-/* The same, of numbers that count the elements of what is joined: those have others. */
+/* The same of numbers that count the elements of the concatenation, and so differ. */
 static void numbered_around_the_ends(oly_array *c, oly_array w)
 {
     oly_array all = oly_concatenate(0, oly_slice(c[0], "-1:"), c[0], oly_slice(c[0], ":1"));
@@ -294,7 +295,7 @@ static void three_carries_of_few_rows(void **state)
         expect_equal(got[k], wanted[k], "carry", k, 0);
 }
 
-/* -- a function called in the body hands on what is outside ----------------------------------------------------------- */
+/* -- a function called in the body returns a captured value -------------------------------------------------------- */
 
 static void hand_on(const oly_array *in, oly_array *out, void *outside)
 {
@@ -325,9 +326,9 @@ static void a_function_called_in_the_body_hands_on_a_value(void **state)
     expect_equal(got, oly_add(c, oly_mul(3, oly_slice(x, "1:13"))), "call", 0, 0);
 }
 
-/* -- a carry of which the body writes two copies ------------------------------------------------------------------------ */
+/* -- a carry of which the body makes two copies -------------------------------------------------------------------- */
 
-/* The first copy is read beside the carry itself, into whose memory the second one may go. */
+/* The first copy is read together with the carry itself, whose memory the second may take. */
 static oly_array two_copies(int how, oly_array u)
 {
     oly_array other = how == 0   ? oly_update(u, "0", 9)

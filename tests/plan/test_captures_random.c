@@ -10,7 +10,7 @@
 #include <math.h>
 
 enum { MOST_ELEMENTS = 200000 };
-static const double largest_exact = 1 << 24; /* in parts of 1024 */
+static const double largest_exact = 1 << 24; /* in units of 1/1024 */
 
 typedef struct reference {
     oly_dtype dtype;
@@ -73,7 +73,7 @@ static oly_fn slopes_of(capture_program *p)
     return oly_value_and_grad(f, .n_argnum_list = p->n_out, .argnum_list = all);
 }
 
-/* False: numbers grow too large to be exact. */
+/* False: numbers get too large to be exact. */
 static bool make_reference(capture_program *p, reference *wanted)
 {
     oly_array in[CAPTURE_INPUTS], out[CAPTURE_CARRIES + 1] = {NULL};

@@ -1,6 +1,6 @@
-/* run: layouts  What the choice by price promises: plans that never move more than those of propagation alone, with the
- * same shardings of results and the values of one device; layouts of matrix products that follow from what moving costs; the
- * same choice every time; large graphs are chosen, too, in linear time. */
+/* run: layouts  Layouts chosen by cost: plans never move more than those of propagation alone, with the same shardings
+ * of results and the values of one device; layouts of matrix products follow from communication costs; the choice is
+ * deterministic; large graphs take linear time. */
 #include "check.h"
 #include "core/option.h"
 #include "random_matrices.h"
@@ -59,7 +59,7 @@ static void plan(program *p, const oly_array *in, bool choose, outcome *o)
 static void random_programs_never_move_more(void **state)
 {
     (void)state;
-    int most = oly_process_count() > 1 ? 60 : 300; /* a job of many processes takes long */
+    int most = oly_process_count() > 1 ? 60 : 300; /* jobs of many processes are slow */
     int programs = getenv("PROGRAMS") ? atoi(getenv("PROGRAMS")) : most,
         first = getenv("SEED") ? atoi(getenv("SEED")) : 0;
     int cheaper = 0, moving = 0;
@@ -86,7 +86,7 @@ static void random_programs_never_move_more(void **state)
                         greedy.costs.wire_bytes, greedy.costs.collectives, chosen.costs.wire_bytes,
                         chosen.costs.collectives);
             if (oly_process_count() > 1) {
-                /* each counts its own devices */
+                /* each process counts its own devices */
             } else if (chosen.costs.wire_bytes > greedy.costs.wire_bytes ||
                        (chosen.costs.wire_bytes == greedy.costs.wire_bytes &&
                         chosen.costs.collectives > greedy.costs.collectives)) {
@@ -111,7 +111,7 @@ static void random_programs_never_move_more(void **state)
         assert_true(cheaper > 10);
 }
 
-/* -- layouts that fall out of the prices --------------------------------------------------------------------------- */
+/* -- layouts that follow from the costs ---------------------------------------------------------------------------- */
 
 typedef struct product {
     oly_mesh mesh;
@@ -142,7 +142,7 @@ static const char *explained(oly_fn f, int n_in, const oly_array *in)
     return text;
 }
 
-/* Bytes that all devices receive in one product, and how it is explained. */
+/* Bytes that all devices receive in one product, and its explanation. */
 static int64_t bytes_of(product p, const char **text)
 {
     static product kept;
@@ -155,34 +155,34 @@ static int64_t bytes_of(product p, const char **text)
     return costs.wire_bytes;
 }
 
-static void products_follow_the_prices(void **state)
+static void products_follow_the_costs(void **state)
 {
     (void)state;
     if (oly_process_count() > 1)
-        return; /* each counts its own devices */
+        return; /* each process counts its own devices */
     oly_mesh mesh = oly_make_mesh("x=8");
     const char *text;
-    /* a large W, cut by columns: x comes to it, 7/8 of it to each of the 8 devices */
+    /* a large W, split by columns: x is gathered, 7/8 of it to each of the 8 devices */
     assert_int_equal(bytes_of((product){mesh, "x", "None, x", NULL, 16, 64, 512}, &text), 7 * 16 * 64 * 4);
-    /* a large x, cut by rows: W comes to it */
+    /* a large x, split by rows: W is gathered */
     assert_int_equal(bytes_of((product){mesh, "x", "None, x", NULL, 512, 64, 16}, &text), 7 * 16 * 64 * 4);
-    /* a long contraction, cut: sums of partial products are the cheapest, 2 * 7/8 of the result each */
+    /* a long split contraction: sums of partial products are cheapest, 2 * 7/8 of the result each */
     assert_int_equal(bytes_of((product){mesh, "None, x", "x", "None", 16, 4096, 16}, &text), 2 * 7 * 16 * 16 * 4);
-    /* the same wanted in parts: scattered, half of that */
+    /* the same with a split result: reduce-scatter, half of that */
     assert_int_equal(bytes_of((product){mesh, "None, x", "x", "x", 16, 4096, 16}, &text), 7 * 16 * 16 * 4);
-    /* a short contraction and a large result on every device: both operands go everywhere, no sums */
+    /* a short contraction and a large replicated result: both operands are gathered, no sums */
     assert_int_equal(bytes_of((product){mesh, "None, x", "x", "None", 128, 8, 128}, &text), 2 * 7 * 8 * 128 * 4);
     assert_non_null(strstr(text, "by cost: result P(None, None)"));
     assert_non_null(strstr(text, "layouts chosen by cost: "));
-    /* in two dimensions: rows of x and columns of W over one axis each, both gathered over the other (SUMMA) */
+    /* two dimensions: rows of x and columns of W over one axis each, both gathered over the other (SUMMA) */
     oly_mesh grid = oly_make_mesh("x=2, y=4");
     assert_int_equal(bytes_of((product){grid, "x, y", "x, y", "x, y", 256, 256, 256}, &text),
                      8 * (128 * 192 + 128 * 64) * 4);
-    /* with few rows partial products of them are summed and the large W stays */
+    /* with few rows their partial products are summed, and the large W stays */
     assert_true(bytes_of((product){grid, "x, y", "y, x", "x, y", 8, 1024, 1024}, &text) < 8 * 1024 * 1024);
 }
 
-/* A small value is needed whole: every device works it out, nothing moves. */
+/* A small value that is needed whole: every device computes it, nothing moves. */
 static void small(const oly_array *in, oly_array *out, void *user)
 {
     oly_array v = oly_sin(oly_mul(in[0], 2.0));
@@ -206,7 +206,7 @@ static void small_work_is_done_everywhere(void **state)
     assert_int_equal(costs.wire_bytes, 0);
 }
 
-/* The same plan again and again, */
+/* The same plan every time, */
 static void choices_are_the_same_every_time(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void choices_are_the_same_every_time(void **state)
 
 /* -- large graphs -------------------------------------------------------------------------------------------------- */
 
-/* A product and an elementwise operation, again and again, with two matrices in turn. */
+/* Alternating products and elementwise operations, with two matrices in turn. */
 static void chain(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = in[0];
@@ -241,7 +241,7 @@ static void chain(const oly_array *in, oly_array *out, void *user)
         out[0] = oly_relu(oly_matmul(out[0], in[1 + k % 2]));
 }
 
-/* Bytes, and processor time of tracing and planning, the shortest of some. */
+/* Bytes, and CPU time of tracing and planning, the minimum of several runs. */
 static int64_t plan_chain(int operations, bool choose, double *seconds)
 {
     oly_mesh mesh = oly_make_mesh("x=2, y=4");
@@ -288,7 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(random_programs_never_move_more, start, finish),
-        cmocka_unit_test_setup_teardown(products_follow_the_prices, start, finish),
+        cmocka_unit_test_setup_teardown(products_follow_the_costs, start, finish),
         cmocka_unit_test_setup_teardown(small_work_is_done_everywhere, start, finish),
         cmocka_unit_test_setup_teardown(choices_are_the_same_every_time, start, finish),
         cmocka_unit_test_setup_teardown(large_graphs_are_chosen_in_linear_time, start, finish),

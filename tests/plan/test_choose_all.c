@@ -1,7 +1,7 @@
-/* run: ranks=1 devices=8  The choice by price against all there is to choose: products of small graphs are worked in every way that
- * their factors allow (each mesh axis over rows, columns, what is summed, that and scattered to rows or columns, or nothing), each
- * forced by constraints and without the choice; what was chosen must not move more than the best of them in which nobody works
- * more than it may, and with OLYMPUS_CHOOSE=2 not take longer. */
+/* run: ranks=1 devices=8  Layouts chosen by cost, against all possible ones: products of small graphs are computed in
+ * every way that their factors allow (each mesh axis over rows, columns, the contraction, the contraction scattered to
+ * rows or columns, or nothing), each forced by constraints and without the choice. What was chosen must not move more
+ * than the best of those with as little redundant computation, and with OLYMPUS_CHOOSE=2 not take longer. */
 #include "array/function.h"
 #include "check.h"
 #include "core/option.h"
@@ -25,13 +25,13 @@ static int finish(void **state)
     return oly_finalize();
 }
 
-/* -- ways to work a product ------------------------------------------------------------------------------------------------ */
+/* -- ways to compute a product ------------------------------------------------------------------------------------- */
 
 typedef enum role { NOTHING, ROWS, COLUMNS, SUM, SUM_TO_ROWS, SUM_TO_COLUMNS, ROLES } role;
 
 static const char *const axis_names[] = {"x", "y", "z"};
 
-/* The axes with these roles, in their order, over two dimensions: "(x,y), z". */
+/* The axes with these roles, in order, over two dimensions: "(x,y), z". */
 static void spec_of(const role *way, int n_axes, const role first[2], const role second[2], char *text)
 {
     const role *const of[2] = {first, second};
@@ -66,7 +66,7 @@ typedef struct worked {
 static void force(worked *f, const role *way)
 {
     spec_of(way, f->p.n_axes, (role[]){ROWS, NOTHING}, (role[]){SUM, NOTHING}, f->x);
-    for (int a = 0; a < f->p.n_axes; a++) /* what is scattered is summed first */
+    for (int a = 0; a < f->p.n_axes; a++) /* a scattered sum is computed first */
         if (way[a] == SUM_TO_ROWS || way[a] == SUM_TO_COLUMNS) {
             role sums[3];
             for (int b = 0; b < f->p.n_axes; b++)
@@ -126,7 +126,7 @@ static price try_product(worked *f, int choose)
     return p;
 }
 
-/* Into how many parts the work falls. */
+/* How many parts the computation has. */
 static int parts_of(const worked *f, const role *way)
 {
     int parts = 1;
@@ -135,7 +135,7 @@ static int parts_of(const worked *f, const role *way)
     return parts;
 }
 
-/* The least bytes and the least time of all ways with so many parts. */
+/* The fewest bytes and the shortest time of all ways with this many parts. */
 static price best_of_all(worked *f, int parts, char *how)
 {
     price best = {INT64_MAX, 1e9};
@@ -158,7 +158,7 @@ static price best_of_all(worked *f, int parts, char *how)
     return best;
 }
 
-/* Prices of links and work, the same for all levels. */
+/* Costs of links and computation, the same for all levels. */
 static oly_rates use_rates(const char *link, const char *work)
 {
     oly_rates before = *oly_rates_now(), r;
@@ -170,7 +170,7 @@ static oly_rates use_rates(const char *link, const char *work)
 }
 
 static const product products[] = {
-    /* one axis: which operand is gathered, sums, sums that are scattered, all the work everywhere */
+    /* one axis: gather either operand, sum, sum and scatter, or compute everything everywhere */
     {"x=8", 1, 16, 64, 512, "x", "None, x", "x"},
     {"x=8", 1, 512, 64, 16, "x", "None, x", "x"},
     {"x=8", 1, 16, 4096, 16, "None, x", "x", "None"},
@@ -188,7 +188,7 @@ static const product products[] = {
     {"x=2, y=4", 2, 64, 64, 64, "(x,y)", "None, (x,y)", "x, y"},
     {"x=2, y=4", 2, 16, 512, 256, "None, y", "y, x", "x"},
     {"x=2, y=4", 2, 256, 8, 256, "y, x", "x, y", "x, y"},
-    /* three: each axis over one of rows, columns and what is summed */
+    /* three: each axis over rows, columns or the contraction */
     {"x=2, y=2, z=2", 3, 128, 128, 128, "x, z", "z, y", "x, y"},
     {"x=2, y=2, z=2", 3, 128, 128, 128, "x, z", "z, y", "(x,z), y"},
     {"x=2, y=2, z=2", 3, 64, 1024, 64, "x, (y,z)", "y, (x,z)", "x, y"},
@@ -196,7 +196,7 @@ static const product products[] = {
     {"x=2, y=2, z=2", 3, 16, 256, 1024, "x, y", "z, (x,y)", "None, (x,y)"},
 };
 
-/* Work costs nothing: the fewest bytes. */
+/* Computation is free: the fewest bytes. */
 static void products_move_as_little_as_can_be(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static void products_move_as_little_as_can_be(void **state)
     oly_rates_use(&before);
 }
 
-/* Work is dear: still the fewest bytes of all ways in which it is divided as it must be, by the axes that cut the result or what
- * both operands sum over. */
+/* Computation is expensive: still the fewest bytes of all ways in which it is divided as it must be, by the axes that
+ * split the result or the contraction of both operands. */
 static void products_move_little_but_divide_their_work(void **state)
 {
     (void)state;
@@ -240,8 +240,8 @@ static void products_move_little_but_divide_their_work(void **state)
     oly_rates_use(&before);
 }
 
-/* A training step over a part of the data each: were the data gathered, a fifth of the bytes would move and everyone would work all
- * of it. Work is dear, so the time shows that. */
+/* A training step, each device with its part of the data: gathering the data would move a fifth of the bytes, and every
+ * device would compute everything. Computation is expensive, so the time shows that. */
 static void slopes(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -273,7 +273,8 @@ static void a_batch_is_never_gathered_to_move_less(void **state)
     oly_rates_use(&before);
 }
 
-/* A result that is requested whole may be computed whole on every device, if that moves less, whatever the time; not where time decides. */
+/* A replicated result may be computed whole by every device if that moves less, whatever the time; not where time
+ * decides. */
 static void bytes_or_time_decide(void **state)
 {
     (void)state;
@@ -285,8 +286,8 @@ static void bytes_or_time_decide(void **state)
     oly_rates_use(&before);
 }
 
-/* Time decides. Links and work cost something, each in turn the most: no way that moves less than propagation's takes much less
- * time. */
+/* Time decides. Links and computation cost something, each in turn the most: no way that moves less than propagation's
+ * takes much less time. */
 static void products_take_as_little_time_as_can_be(void **state)
 {
     (void)state;
@@ -298,7 +299,7 @@ static void products_take_as_little_time_as_can_be(void **state)
             char how[150] = "";
             worked f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
             if (f.p.n_axes == 3)
-                continue; /* long */
+                continue; /* slow */
             price chosen = try_product(&f, LEAST_TIME), greedy = try_product(&f, AS_PROPAGATED),
                   best = best_of_all(&f, 1, how);
             if (chosen.bytes > greedy.bytes ||
@@ -312,13 +313,14 @@ static void products_take_as_little_time_as_can_be(void **state)
     }
 }
 
-/* -- replicated work against communication ------------------------------------------------------------------------------------ */
+/* -- redundant computation against communication ------------------------------------------------------------------- */
 
-/* Two results, one wanted whole and one in parts, of something computed: all do all of it, or each its part and it is gathered. */
+/* Two results, one replicated and one split, of a computed value: all devices compute all of it, or each its part,
+ * which is gathered. */
 typedef struct computed {
     oly_mesh mesh;
-    const char *in, *at; /* where it lies; where it is computed, NULL: wherever it had better be */
-    int times;           /* how much work it is */
+    const char *in, *at; /* sharding of the input; where it is computed, NULL: open */
+    int times;           /* how expensive it is */
 } computed;
 
 static void compute(const oly_array *in, oly_array *out, void *user)
@@ -357,7 +359,7 @@ static void work_is_done_everywhere_where_that_costs_less(void **state)
     static const char *const places[] = {"None", "x"};
     oly_mesh mesh = oly_make_mesh("x=8");
     oly_rates before = use_rates("2us,6GB/s", "operations=1Gop/s; memory=10GB/s");
-    /* little work, whole input: everywhere. Its parts are gathered otherwise */
+    /* cheap, replicated input: everywhere. Otherwise its parts are gathered */
     assert_int_equal(try_computed((computed){mesh, "None", NULL, 1}, 64, LEAST_BYTES).bytes, 0);
     for (int64_t n = 64; n <= 1 << 20; n *= 64)
         for (int k = 0; k < 2; k++) {

@@ -1,6 +1,6 @@
-/* run: layouts  The choice by price inside loops and branches: a loop gets the layouts that its steps have when they are written
- * one after the other; what must move moves before the loop rather than in it; plans never move more than those of propagation
- * alone, give the same shardings and the same values. */
+/* run: layouts  Layouts chosen by cost inside loops and branches: a loop gets the layouts that its steps have when
+ * unrolled; data moves before the loop rather than in it; plans never move more than those of propagation alone, with
+ * the same shardings and values. */
 #include "check.h"
 #include "core/option.h"
 #include "random_matrices.h"
@@ -34,7 +34,7 @@ static const char *explained(oly_fn f, int n_in, const oly_array *in)
     return text;
 }
 
-/* -- training: the same step in a loop and written out ---------------------------------------------------------------------- */
+/* -- training: the same step in a loop and unrolled ---------------------------------------------------------------- */
 
 enum { STEPS = 8 };
 
@@ -42,7 +42,7 @@ typedef struct training {
     const char *name, *mesh;
     int64_t batch, in, hidden, out; /* hidden 0: one layer */
     const char *x, *y, *w[2];
-    int64_t least; /* bytes that a whole run of the loop need not exceed; 0: not known */
+    int64_t least; /* bytes that suffice for a whole run of the loop; 0: not known */
 } training;
 
 static void step(const training *t, oly_array x, oly_array y, oly_array *w)
@@ -95,10 +95,10 @@ static oly_array numbers(oly_mesh mesh, int64_t m, int64_t n, const char *spec)
 typedef struct outcome {
     oly_plan_costs costs;
     oly_array out[MOST_MATRICES_OUT];
-    char products[2000]; /* how the products are worked, one after the other */
+    char products[2000]; /* the layouts of the products, one after the other */
 } outcome;
 
-/* "P('x', None)" of every "matrix product: by cost: result P('x', None)": the layouts that a step's products have. */
+/* "P('x', None)" of every "matrix product: by cost: result P('x', None)": the layouts of a step's products. */
 static void list_products(const char *text, char *list, size_t size)
 {
     *list = 0;
@@ -145,9 +145,9 @@ static void a_training_loop_has_the_layouts_of_its_steps(void **state)
 {
     (void)state;
     static const training trainings[] = {
-        /* little data: every device gets all of it before the loop, nothing moves in it */
+        /* little data: gathered on every device before the loop, nothing moves in it */
         {"data parallel", "x=8", 64, 16, 0, 8, "x", "x", {"None"}, 7 * 64 * (16 + 8) * 4},
-        /* much of it: gradients are summed, 2 * 7/8 of them to a device a step */
+        /* much data: gradients are summed, 2 * 7/8 of them to a device per step */
         {"large batch", "x=8", 4096, 16, 0, 8, "x", "x", {"None"}, STEPS * 2 * 7 * 16 * 8 * 4},
         {"large weights", "x=8", 16, 256, 0, 128, "x", "x", {"None"}, 0},
         {"parallel twice", "x=2, y=4", 64, 64, 0, 64, "x", "x, y", {"y"}, 0},
@@ -165,7 +165,7 @@ static void a_training_loop_has_the_layouts_of_its_steps(void **state)
             for (int o = 0; o < (t->hidden ? 2 : 1); o++)
                 compare(loop.out[o], greedy.out[o]);
             if (oly_process_count() > 1)
-                continue; /* each counts its own devices */
+                continue; /* each process counts its own devices */
             run_training(t, true, true, &steps);
             for (int o = 0; o < (t->hidden ? 2 : 1); o++)
                 compare(loop.out[o], steps.out[o]);
@@ -199,7 +199,7 @@ static void powers(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 20, power, 1, out, (void *)in);
 }
 
-/* Collectives inside the loop, which stand further to the right. */
+/* Collectives inside the loop, which are indented further. */
 static int inside(const char *text)
 {
     int n = 0;
@@ -218,7 +218,7 @@ static void what_must_move_moves_before_the_loop(void **state)
         return;
     oly_mesh mesh = oly_make_mesh("x=8");
     oly_plan_costs costs;
-    /* a carry cut over what is summed: both go where nothing moves, once */
+    /* a carry split along the contraction: both move once to where nothing moves */
     oly_array in[2] = {numbers(mesh, 32, 32, "None, x"), numbers(mesh, 32, 64, "x")};
     oly_fn f = oly_jit(powers, 2, 1);
     assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
@@ -239,13 +239,13 @@ static void what_must_move_moves_before_the_loop(void **state)
 typedef struct looped {
     matrices p;
     int kind;  /* 0: counted; 1: while; 2: branch; 3: branch in a loop */
-    bool made; /* carries begin with values that are computed */
+    bool made; /* carries start from computed values */
     const oly_array *in;
 } looped;
 
 enum { CARRIES = 2 };
 
-/* Each carry becomes something of what is made with its shape, so that it stays bounded. */
+/* Each carry becomes a function of values with its shape, and stays bounded. */
 static void once(const looped *l, oly_array *carry)
 {
     oly_array v[MOST_MATRICES];
@@ -258,7 +258,7 @@ static void once(const looped *l, oly_array *carry)
         for (int k = l->p.n - 1; k >= l->p.n_in; k--)
             if (l->p.call[k].rank == x->rank && l->p.call[k].shape[0] == x->shape[0] &&
                 (x->rank == 1 || l->p.call[k].shape[1] == x->shape[1])) {
-                next = oly_add(next, oly_mul(0.4, oly_sin(oly_mul(v[k], 1.0 / 64)))) /* rounding does not grow */;
+                next = oly_add(next, oly_mul(0.4, oly_sin(oly_mul(v[k], 1.0 / 64)))) /* does not magnify rounding */;
                 break;
             }
         carry[c] = next;

@@ -1,5 +1,5 @@
-/* run: layouts  Communication is as little as it can be, begins as early as it can and ends as late: counts and bytes of plans,
- * their order, and values that are those of one device. */
+/* run: layouts  Communication is minimal, starts as early as possible and is waited for as late as possible: counts and
+ * bytes of plans, their order, and the values of one device. */
 #include "check_communication.h"
 #include "check_session.h"
 #include <math.h>
@@ -9,7 +9,7 @@
 
 /* -- early and late ------------------------------------------------------------------------------------------------------ */
 
-/* A product summed over the devices, and work that does not need it. */
+/* A product summed over devices, and computation that does not need it. */
 static void independent(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -18,7 +18,7 @@ static void independent(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(product, other);
 }
 
-static void work_goes_on_while_messages_fly(void **state)
+static void independent_work_overlaps_messages(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
@@ -42,7 +42,7 @@ static void work_goes_on_while_messages_fly(void **state)
     check_same_values(independent, 3, plain, in, 64 * 64, 1e-4);
 }
 
-/* Two exchanges that do not need each other are under way together, in a loop too. */
+/* Two independent exchanges are in flight together, in a loop too. */
 static void two_exchanges(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -75,7 +75,7 @@ static void exchanges_of_a_loop_overlap(void **state)
     }
 }
 
-/* A general stencil: the interior is worked while the margins fly. */
+/* A general stencil: the interior is computed during the halo exchange. */
 static void stencil_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -84,7 +84,7 @@ static void stencil_body(oly_array i, oly_array *carry, void *user)
     oly_array next = oly_add(oly_mul(0.5, oly_slice(u, "1:-1, 1:-1")),
                              oly_mul(0.125, oly_add(oly_add(oly_slice(u, ":-2, 1:-1"), oly_slice(u, "2:, 1:-1")),
                                                     oly_add(oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:")))));
-    oly_array scale = oly_max(carry[1]); /* else many steps would go together */
+    oly_array scale = oly_max(carry[1]); /* prevents time tiling */
     carry[0] = oly_update(u, "1:-1, 1:-1", oly_mul(oly_sin(next), scale));
     carry[1] = oly_mul(0.5, carry[1]);
 }
@@ -97,7 +97,7 @@ static void stencil(const oly_array *in, oly_array *out, void *user)
     out[0] = carry[0];
 }
 
-static void interiors_are_worked_while_margins_fly(void **state)
+static void interiors_overlap_the_halo_exchange(void **state)
 {
     static const char *const meshes[][2] = {{"x=8, y=1", "x, y"}, {"x=4, y=2", "x, y"}, {"x=2, y=4", "y, x"}};
     (void)state;
@@ -115,9 +115,9 @@ static void interiors_are_worked_while_margins_fly(void **state)
     }
 }
 
-/* -- out of loops ---------------------------------------------------------------------------------------------------------- */
+/* -- hoisting ------------------------------------------------------------------------------------------------------ */
 
-/* A table that every iteration makes of values from outside, gathered for the product. */
+/* A table that every iteration computes from captured values, gathered for the product. */
 static void table_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -216,7 +216,7 @@ static void what_stays_the_same_leaves_loops(void **state)
     }
 }
 
-/* -- reductions later, and less -------------------------------------------------------------------------------------------- */
+/* -- deferred and combined reductions ------------------------------------------------------------------------------ */
 
 static void one_sum(const oly_array *in, oly_array *out, void *user)
 {
@@ -269,7 +269,7 @@ static void sum_of_products(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_matmul(oly_transpose(in[0]), in[1]), oly_matmul(oly_transpose(in[1]), in[0]));
 }
 
-/* What is complete is added once, in the middle of things and before something that is not linear. */
+/* Complete addends are added once, between deferred operations and before one that is not linear. */
 static void complete_addends(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -338,7 +338,7 @@ static void widened_sum(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_astype(oly_add(oly_astype(a, OLY_FLOAT64), b), OLY_FLOAT32);
 }
 
-/* Two groups that go on with something else: their sums go together all the same. */
+/* Two groups with further readers: their sums are still reduced together. */
 static void two_sums(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -354,7 +354,7 @@ static void two_of_two(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_concatenate(0, oly_tanh(oly_add(a, b)), oly_cos(oly_sub(c, d)));
 }
 
-/* Stays as it is: the result is larger than what waits, or what waits is read otherwise, too. */
+/* Not deferred: the result is larger than the deferred value, or that has another reader. */
 static void repeated_alone(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -396,7 +396,7 @@ static void reductions_move_past_what_is_linear(void **state)
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None")),
                       oly_device_put(plain[2], oly_named(mesh, "None"))};
-    oly_option.choose = 0; /* sums over devices as they are written */
+    oly_option.choose = 0; /* sums over devices as written */
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         oly_plan_costs costs, as;
         oly_fn f = oly_jit_with(rows[k].function, "f", 3, 1, (oly_jit_options){.user = NULL});
@@ -411,7 +411,7 @@ static void reductions_move_past_what_is_linear(void **state)
     oly_option.choose = 1;
 }
 
-/* One row a device: its partials are the rows, and the first device alone has what is complete. */
+/* One row per device: the partial results are the rows, and only the first device has the complete addend. */
 static void addend_and_rows(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -419,7 +419,7 @@ static void addend_and_rows(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_abs(oly_add(oly_sub(in[2], a), oly_mul(b, in[2])));
 }
 
-static void delayed_sums_have_one_order_on_every_layout(void **state)
+static void deferred_sums_have_one_order_on_every_layout(void **state)
 {
     enum { N = 96, DEVICES = 8 };
     float a[DEVICES * N], b[DEVICES * N], x[N], got[N];
@@ -462,7 +462,8 @@ static void merge(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_reshape(in[0], 24 * 40, 16), 1);
 }
 
-/* What a reshape cannot keep where it is goes round once: no device gets the whole array, unless all shall have it. */
+/* What a reshape cannot leave in place is sent once: no device gets the whole array, unless the result is
+ * replicated. */
 static void reshapes_gather_nothing(void **state)
 {
     (void)state;
@@ -488,7 +489,7 @@ static void reshapes_gather_nothing(void **state)
     }
 }
 
-/* What waits for a sum and what waits for a maximum do not wait together; nor does what waits along other axes. */
+/* Deferred sums and maxima are reduced separately, and so are those along other axes. */
 static void sum_and_largest(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -503,7 +504,7 @@ static void three_reductions(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sub(oly_add(oly_max2(most, least), oly_mul(2, sum)), oly_sum(in[1], OLY_AXES(0)));
 }
 
-static void different_reductions_wait_apart(void **state)
+static void different_reductions_are_deferred_separately(void **state)
 {
     (void)state;
     static const char *const specs[][2] = {{"x", "x"},         {"x", "y"},    {"(x,y)", "x"},
@@ -531,7 +532,7 @@ static void one_sum_of_rows(const oly_array *in, oly_array *out, void *user)
 }
 
 /* Two sums that are added move as much as one, along the first axis of the mesh and along the second. */
-static void sums_wait_along_any_axis(void **state)
+static void sums_are_deferred_along_any_axis(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=4, y=2");
@@ -563,7 +564,7 @@ static void sums_of_rows(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_with_sharding_constraint(oly_sum(in[0], OLY_AXES(1)), wanted);
 }
 
-/* What moves does not depend on which axis a mesh names first. */
+/* What moves does not depend on the order of a mesh's axes. */
 static void axes_have_no_rank(void **state)
 {
     (void)state;
@@ -596,7 +597,7 @@ static void sums_of_shifted_rows(const oly_array *in, oly_array *out, void *user
                      OLY_AXES(-1));
 }
 
-/* A dimension in front of those that are cut and reduced: so many times as much moves, for the same reasons. */
+/* Leading dimensions beside the split and the reduced ones: as many times as much moves, for the same reasons. */
 static void dimensions_in_front_change_nothing(void **state)
 {
     (void)state;
@@ -622,15 +623,15 @@ static void dimensions_in_front_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(independent_work_overlaps_messages, check_open, check_close),
         cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, check_open, check_close),
-        cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(interiors_overlap_the_halo_exchange, check_open, check_close),
         cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, check_open, check_close),
-        cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, check_open, check_close),
+        cmocka_unit_test_setup_teardown(deferred_sums_have_one_order_on_every_layout, check_open, check_close),
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
-        cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
-        cmocka_unit_test_setup_teardown(sums_wait_along_any_axis, check_open, check_close),
+        cmocka_unit_test_setup_teardown(different_reductions_are_deferred_separately, check_open, check_close),
+        cmocka_unit_test_setup_teardown(sums_are_deferred_along_any_axis, check_open, check_close),
         cmocka_unit_test_setup_teardown(axes_have_no_rank, check_open, check_close),
         cmocka_unit_test_setup_teardown(dimensions_in_front_change_nothing, check_open, check_close),
     };

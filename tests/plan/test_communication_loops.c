@@ -1,6 +1,5 @@
-/* run: layouts  Communication in loops and branches: what every iteration would do alike is done once before, what several
- * bodies need comes once, small reductions of an iteration go together. Steps of plans, and values, which are those of one
- * device. */
+/* run: layouts  Communication in loops and branches: loop-invariant communication is hoisted, what several bodies need
+ * is sent once, small reductions of an iteration share an exchange. Steps of plans, and the values of one device. */
 #include "check_communication.h"
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static void scan_body(oly_array *carry, const oly_array *x, oly_array *y, void *
     y[0] = oly_add(oly_slice(carry[0], ":, 0"), oly_mul(0.01, x[0]));
 }
 
-/* The mean, and the table whole: both before the loop. */
+/* The mean, and the gathered table: both before the loop. */
 static void scanned(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -59,7 +58,7 @@ static void while_body(oly_array *carry, void *user)
     carry[1] = oly_add(carry[1], 1);
 }
 
-/* Also what the condition makes of values from outside. */
+/* Also what the condition computes from captured values. */
 static void while_condition(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -81,7 +80,7 @@ static void tanh_body(oly_array i, oly_array *carry, void *user)
     carry[0] = oly_tanh(carry[0]);
 }
 
-/* Two loops, and what is outside them, read the same value whole: it is gathered once. */
+/* Two loops, and steps outside them, read the same replicated value: it is gathered once. */
 static void two_bodies(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -109,7 +108,7 @@ static void switching_body(oly_array i, oly_array *carry, void *user)
     oly_cond(oly_lt(i, 2), product_branch, tanh_branch, 1, &now, 1, carry, user);
 }
 
-/* Both branches do. */
+/* Both branches read it. */
 static void two_branches(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -117,7 +116,7 @@ static void two_branches(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 4, switching_body, 1, out, (void *)(uintptr_t)in);
 }
 
-/* The values are those of one device, nearly, and with and without overlap the same. */
+/* The values are nearly those of one device, and the same with and without overlap. */
 static void expect_values(oly_function function, const oly_array *plain, const oly_array *in, int64_t n, double near)
 {
     float *values[3];
@@ -162,9 +161,9 @@ static void loops_and_branches_gather_once(void **state)
     }
 }
 
-/* -- reductions of an iteration go together -------------------------------------------------------------------------------------- */
+/* -- reductions of an iteration share an exchange ------------------------------------------------------------------ */
 
-/* Conjugate gradients' sums: several small ones that nothing keeps apart. */
+/* The sums of conjugate gradients: several small ones without dependences. */
 static void sums_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -183,7 +182,7 @@ static void summed(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(c[0], c[1]);
 }
 
-/* Those that are only added are one: of an iteration, and of a branch in it. */
+/* Sums that are only added become one: of an iteration, and of a branch in it. */
 static void added_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;

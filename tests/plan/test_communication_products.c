@@ -1,5 +1,5 @@
-/* run: layouts  Matrix products and the communication around them overlap: they begin with the blocks that are here, and send those
- * that are made. Steps of plans, and values: those of one device, and the same bits as without. */
+/* run: layouts  Matrix products overlap the communication around them: they start with local blocks, and send blocks as
+ * soon as they are computed. Steps of plans, and values: those of one device, and the same bits as without overlap. */
 #include "check_communication.h"
 #include "check_session.h"
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "core/option.h"
 
-/* Rows come from everywhere; the product begins with those that are here. */
+/* Rows are gathered from all devices; the product starts with the local ones. */
 static void gathered_product(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -33,7 +33,7 @@ static void products_begin_with_the_blocks_that_are_here(void **state)
     check_same_bits(gathered_product, 2, in, 512 * 2048);
 }
 
-/* The second operand comes from everywhere, along its columns. */
+/* The second operand is gathered along its columns. */
 static void gathered_columns(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -56,7 +56,7 @@ static void products_begin_with_the_columns_that_are_here(void **state)
     check_same_bits(gathered_columns, 2, in, 2048 * 2048);
 }
 
-/* Dimensions of the gathered operand that are one loop of rows: a block of rows may go from one into the next. */
+/* Several dimensions of the gathered operand form one loop of rows: a block of rows may cross from one to the next. */
 static void gathered_batch(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -75,7 +75,7 @@ static void blocks_across_dimensions_wait_for_all_they_read(void **state)
     check_same_bits(gathered_batch, 2, in, 512 * 2048);
 }
 
-/* Partial products are summed where they are wanted: the blocks of one process travel while those of the next are worked. */
+/* Partial products are reduce-scattered: one process's blocks are sent while the next one's are computed. */
 static void scattered_rows(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -107,7 +107,7 @@ static void products_send_blocks_as_they_are_made(void **state)
     }
 }
 
-/* What is over in no time is not cut. */
+/* Products that take no time are not split. */
 static void small_products_stay_whole(void **state)
 {
     static const oly_function functions[] = {scattered_rows, scattered_columns};

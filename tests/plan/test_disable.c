@@ -1,19 +1,18 @@
-/* run: ranks=1,2 devices=8  What OLYMPUS_DISABLE promises: every optimisation has a name; without it programs have the same bits,
- * but where docs/semantics.md 10 says that roundings change; unknown names are an error that lists the known ones.
- *   DISABLE=name     only this one
- *   RANDOM_SEED=n    of the first random program */
+/* run: ranks=1,2 devices=8  OLYMPUS_DISABLE: every optimisation has a name; without it programs have the same bits,
+ * except where docs/semantics.md 10 says that rounding changes; unknown names are an error that lists the known ones.
+ * DISABLE=name: only this one. RANDOM_SEED=n: of the first random program. */
 #include "check.h"
 #include "core/error.h"
 #include "core/optimisation.h"
 #include "halo_programs.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include "random_program.h"
 #include <inttypes.h>
 #include <math.h>
 
 enum { RANDOM_PROGRAMS = 12, MOST_OUT = 8, STEPS = 5 };
 
-/* -- a program on arrays that are there --------------------------------------------------------------------------------- */
+/* -- a program with its inputs ------------------------------------------------------------------------------------- */
 
 typedef struct subject {
     const char *name;
@@ -22,7 +21,7 @@ typedef struct subject {
     void *user;
     int n_in, n_out;
     const oly_array *in;
-    const double *error; /* [n_out] by how much another order of a sum may change it; NULL: not at all */
+    const double *error; /* [n_out] largest effect of another order of sums; NULL: none */
     bool rounds;         /* its loop is computed with fused multiply-adds where it is recognised */
 } subject;
 
@@ -58,7 +57,7 @@ static void run(const subject *s, oly_optimisations off, bits *b)
     }
 }
 
-/* Is every element as near as another order of sums may lead it? */
+/* Is every element within the effect of another order of sums? */
 static bool is_near(const bits *a, const bits *b, int k, double error)
 {
     oly_dtype dtype = a->dtype[k];
@@ -85,7 +84,7 @@ static oly_optimisations one(oly_optimisation x)
     return (oly_optimisations)1 << x;
 }
 
-/* Without what changes the roundings of loops, everything else changes nothing; and with it neither. */
+/* Without the optimisations that change roundings of loops, all others change nothing; nor do they with those. */
 static void try_all(const subject *s)
 {
     static const oly_optimisations loops =
@@ -164,13 +163,13 @@ static void reading_neighbours(void **state)
 
 static void advance(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(2, 2 + STEPS, p->body, p->n_fields, out, NULL);
 }
 
-static oly_dtype field_type(const march_program *p, int field)
+static oly_dtype field_type(const time_tiling_program *p, int field)
 {
     if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
         return OLY_INT32;
@@ -180,11 +179,11 @@ static oly_dtype field_type(const march_program *p, int field)
 static void loops_over_fields(void **state)
 {
     (void)state;
-    for (const march_program *p = march_programs; p->name; p++)
+    for (const time_tiling_program *p = time_tiling_programs; p->name; p++)
         for (int k = 0; k < PLACEMENTS; k++)
             OLY_SCOPE
             {
-                oly_array in[2 * MARCH_MOST];
+                oly_array in[2 * TIME_TILING_MOST];
                 if (placements[k].rank != p->rank)
                     continue;
                 for (int j = 0; j < p->n_fields + p->n_fixed; j++) {
@@ -284,7 +283,7 @@ static void names_are_read(void **state)
     oly_drop_message();
 }
 
-/* Those that are off are off for whatever is planned meanwhile, and no longer. */
+/* Optimisations can be disabled for all that is planned meanwhile, and no longer. */
 static void some_can_be_off_for_a_while(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* run: ranks=1,2 devices=8.  The explanation of a plan names what moves and nothing else: the heat equation written as three
- * slices costs one halo exchange. */
+/* run: ranks=1,2 devices=8.  The explanation of a plan names what moves and nothing else: the heat equation written as
+ * three slices costs one halo exchange. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -21,7 +21,7 @@ static void linear_body(oly_array i, oly_array *carry, void *user)
     carry[0] = heat_step(carry[0]);
 }
 
-/* Carries of two shapes: takes the general way. */
+/* Carries of two shapes: not a stencil. */
 static void other_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;

@@ -1,5 +1,5 @@
-/* run: ranks=1,2 devices=8.  Explanations for programs: JSON that any reader takes, whose numbers are those of oly_costs, and a
- * graph; differences of two plans; reasons and hints name what is so. */
+/* run: ranks=1,2 devices=8.  Explanations for programs: valid JSON, whose numbers are those of oly_costs, and a graph;
+ * differences of two plans; correct reasons and hints. */
 #include "check.h"
 #include "check_json.h"
 #include "core/error.h"
@@ -20,7 +20,7 @@ static void sine_body(oly_array i, oly_array *carry, void *user)
     (void)i, (void)user;
     oly_array u = carry[0];
     carry[0] = oly_update(u, "1:-1", oly_sin(oly_add(oly_slice(u, ":-2"), oly_slice(u, "2:"))));
-    carry[1] = oly_mul(2, carry[1]); /* of another shape: else the loop would be one step */
+    carry[1] = oly_mul(2, carry[1]); /* of another shape: otherwise the loop would be one step */
 }
 
 static void sines(const oly_array *in, oly_array *out, void *user)
@@ -36,7 +36,7 @@ static void added(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(in[0], oly_transpose(in[1]));
 }
 
-/* A hint takes one of two movements away. */
+/* A hint removes one of two transfers. */
 static void added_and_shifted(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -155,7 +155,8 @@ static void names_are_quoted(void **state)
     free(text);
 }
 
-/* UTF-8 at its bounds: what is none, or overlong, a surrogate or beyond U+10FFFF, is replaced byte by byte. */
+/* UTF-8 at its bounds: invalid, overlong and surrogate sequences, and those beyond U+10FFFF, are replaced byte by
+ * byte. */
 static void names_are_utf8(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void loops_are_inside_their_step(void **state)
     free(text);
 }
 
-/* Who says that a dimension is cut: the rule and the neighbour. */
+/* Which rule and which neighbour split a dimension. */
 static void reasons_name_the_neighbour(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ static void reasons_name_the_neighbour(void **state)
     free(text);
 }
 
-/* What a hint says it saves is the difference of two explanations, where it is the change between them. */
+/* The saving that a hint promises is the difference of two explanations, if it is the change between them. */
 static void check_saving(const char *before, const char *after, int hint)
 {
     static const struct {
@@ -258,7 +259,7 @@ static void check_saving(const char *before, const char *after, int hint)
     free(subject);
 }
 
-/* y is transposed into the layout of x by an exchange; the other layout of y needs none. */
+/* y is transposed into the layout of x by an exchange; with the other layout of y none is needed. */
 static void a_hint_removes_the_transfer(void **state)
 {
     (void)state;
@@ -328,14 +329,14 @@ static void hints_name_the_arguments(void **state)
     assert_int_equal(check_json_count(text, "hints.0.removes"), 1);
     free(name);
     free(text);
-    file = tmpfile(); /* the names are forgotten */
+    file = tmpfile(); /* forgets the names */
     oly_explain_n(file, f, 2, pair);
     text = read_back(file);
     assert_null(strstr(text, "pair[1]"));
     free(text);
 }
 
-/* Inside the function nothing but the constraint asks for columns. */
+/* Inside the function only the constraint requests columns. */
 static void a_constraint_that_costs_is_named(void **state)
 {
     (void)state;
@@ -402,7 +403,7 @@ static void mistakes_have_messages(void **state)
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
 
-/* Wherever memory ends, there is an error or the whole text; nothing is lost afterwards. */
+/* Wherever an allocation fails, there is an error or the whole text, and nothing leaks. */
 static void memory_may_end_anywhere(void **state)
 {
     (void)state;

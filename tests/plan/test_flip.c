@@ -1,11 +1,12 @@
-/* run: layouts  Reversed dimensions go through what commutes with them before a program is planned: bytes, and values, which are those
- * of the operations called one by one. */
+/* run: layouts  Reversals move through what commutes with them before a program is planned: bytes, and values, which
+ * are those of the operations called one by one. */
 #include "check_communication.h"
 #include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* Permutations in the function of float32[64,4] with that spec; its values are those of its operations, exactly but for `tolerance`. */
+/* Transfers of reversed blocks in the plan of a function of float32[64,4] with that spec; its values are those of its
+ * operations, exactly except for `tolerance`. */
 static int moves_of(oly_function function, const char *spec, double tolerance)
 {
     enum { N = 64 * 4 };
@@ -24,7 +25,7 @@ static int moves_of(oly_function function, const char *spec, double tolerance)
     return n;
 }
 
-/* Parts, and what they are put into again. */
+/* Slices, and updates with them. */
 static void parts(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -33,7 +34,7 @@ static void parts(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_rev(oly_update(y, "1::2", oly_neg(odd)), 0);
 }
 
-/* Single rows, which may lie either way round, beside others that may not; one of them is read both ways. */
+/* Single rows, in which order does not matter, beside others; one of them is read in both orders. */
 static void rows(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -69,14 +70,14 @@ static void sorted_rows(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_rev(oly_sort(oly_rev(in[0], 0), 1), 0);
 }
 
-/* A mask of indexes is made for the other order. */
+/* A mask of indexes is computed in reverse order. */
 static void masked(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
     out[0] = oly_rev(oly_mul(oly_tril(oly_rev(in[0], 0), 0), 2), 0);
 }
 
-static void nothing_is_turned(void **state)
+static void nothing_is_reversed(void **state)
 {
     (void)state;
     assert_int_equal(moves_of(pairs, "x", 0), 0);
@@ -88,7 +89,7 @@ static void nothing_is_turned(void **state)
     moves_of(rows, "x", 0);
 }
 
-/* What is read as it was and turned is turned once, as without. */
+/* What is read in both orders is reversed once, as without the pass. */
 static void both(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -96,7 +97,7 @@ static void both(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(x, oly_mul(in[0], x));
 }
 
-static void what_others_read_is_turned_once(void **state)
+static void what_others_read_is_reversed_once(void **state)
 {
     (void)state;
     assert_int_equal(moves_of(both, "x", 0), 1);
@@ -105,8 +106,8 @@ static void what_others_read_is_turned_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_turned),
-        cmocka_unit_test(what_others_read_is_turned_once),
+        cmocka_unit_test(nothing_is_reversed),
+        cmocka_unit_test(what_others_read_is_reversed_once),
     };
     return cmocka_run_group_tests(tests, check_open, check_close);
 }

@@ -1,18 +1,18 @@
-/* run: ranks=1 timeout=60  Planning programs that read their neighbours' elements takes a process as much work for 100,000 devices as
- * for hundreds, and at most about twice that for eight, which exchange nothing: counted in calls of the arithmetic that all of it is
- * made of and in memory taken, which, unlike time, are the same every time (the Makefile has the linker pass these calls here).
- *   GROWTH_LIST=1   prints every program with its work for each size of machine, and goes on after a failure */
+/* run: ranks=1 timeout=60  Planning programs that read their neighbours' elements takes a process as much work for 100,000
+ * devices as for hundreds, and at most about twice that for eight, which exchange nothing: counted in calls of the arithmetic
+ * functions and in allocated memory, which, unlike time, are reproducible (the Makefile has the linker wrap these calls).
+ *   GROWTH_LIST=1   prints every program with its work for each size of machine, and continues after a failure */
 #include "array/function.h"
 #include "check.h"
 #include "count_work.h"
 #include "halo_programs.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include <math.h>
 #include <olympus.h>
 
 /* -- programs ---------------------------------------------------------------------------------------------------------------- */
 
-/* Sums over the neighbours up to `reach` away along each of `rank` dimensions: inside, or round and round. */
+/* Sums over the neighbours up to `reach` away along each of `rank` dimensions: bounded or periodic. */
 typedef struct star {
     const char *name;
     int rank, reach;
@@ -60,11 +60,11 @@ static void star_steps(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 50, star_step, 1, out, user);
 }
 
-static void march_steps(const oly_array *in, oly_array *out, void *user)
+static void time_tiling_steps(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(0, 50, p->body, p->n_fields, out, NULL);
 }
 
@@ -82,7 +82,7 @@ typedef struct program {
     const oly_dtype *types; /* NULL: all are float32 */
 } program;
 
-/* As near a cube as the number of devices allows. */
+/* As close to a cube as the number of devices allows. */
 static void shape_mesh(int rank, int *size)
 {
     for (int d = 0, left = oly_device_count(); d < rank; left /= size[d++]) {
@@ -92,7 +92,7 @@ static void shape_mesh(int rank, int *size)
     }
 }
 
-/* Cut unevenly; the devices numbered along the first dimension, or the last. */
+/* Split unevenly; devices numbered along the first dimension, or the last. */
 static int make_operands(const program *p, bool turned, oly_array *in)
 {
     static const char *const names[] = {"x", "y", "z"};
@@ -125,11 +125,11 @@ static int make_operands(const program *p, bool turned, oly_array *in)
 static long work_of(const program *p, bool turned)
 {
     long work = 0;
-    for (int repeat = 0; repeat < 2; repeat++) /* the first one also makes what lasts */
+    for (int repeat = 0; repeat < 2; repeat++) /* the first one also creates cached data */
         OLY_SCOPE
         {
             const oly_plan *plan = NULL;
-            oly_array in[MARCH_MOST * 2];
+            oly_array in[TIME_TILING_MOST * 2];
             make_operands(p, turned, in);
             oly_fn f = oly_jit(p->function, p->n_in, p->n_out, .user = p->user);
             work_done();
@@ -155,11 +155,11 @@ static void find_programs(void)
         *p = (program){"", star_steps, (void *)&stars[k], stars[k].rank, 1, 1, NULL};
         snprintf(p->name, sizeof p->name, "%s", stars[k].name);
     }
-    for (const march_program *m = march_programs; m->name; m++) {
+    for (const time_tiling_program *m = time_tiling_programs; m->name; m++) {
         program *p = &programs[n_programs++];
         bool integers = strcmp(m->name, "automaton") == 0 || strcmp(m->name, "life") == 0;
         *p = (program){"",
-                       march_steps,
+                       time_tiling_steps,
                        (void *)m,
                        m->rank,
                        m->n_fields + m->n_fixed,
@@ -167,7 +167,7 @@ static void find_programs(void)
                        integers                            ? whole
                        : strcmp(m->name, "two_sizes") == 0 ? two_sizes
                                                            : NULL};
-        snprintf(p->name, sizeof p->name, "march %s", m->name);
+        snprintf(p->name, sizeof p->name, "time tiling %s", m->name);
     }
     for (const halo_program *h = halo_programs; h->name; h++) {
         program *p = &programs[n_programs++];

@@ -1,6 +1,7 @@
-/* run: ranks=1 timeout=60  Unfinished sums, moved to where they are wanted: planning takes a process as much work and memory for
- * 100,000 devices as for eight, at most twice. Small ones and large ones, over one axis of a mesh and over several, finished
- * whole, scattered over all devices, elsewhere; work is counted, not timed (count_work.h). */
+/* run: ranks=1 timeout=60  Unreduced values that are reduced to another sharding: planning takes a process at most
+ * twice the work and memory for 100,000 devices that it takes for eight. Small and large ones, over one axis of a mesh
+ * and over several; reduced to replicated, scattered over all devices, and elsewhere. Work is counted, not timed
+ * (count_work.h). */
 #include "array/function.h"
 #include "check_session.h"
 #include "count_work.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <olympus.h>
 
-/* All devices in a line, backwards, as a rectangle with `b` long or short, as a box. */
+/* All devices along one axis, in reverse, as a rectangle with `b` long or short, as a box. */
 typedef enum { LINE, BACKWARDS, WIDE, HIGH, BOX } shape;
 
 static oly_mesh make_mesh(shape s)
@@ -91,7 +92,7 @@ typedef struct measured {
 static measured plan(int k)
 {
     measured m = {0};
-    for (int repeat = 0; repeat < 2; repeat++) /* the first one makes meshes, and what reductions have in common */
+    for (int repeat = 0; repeat < 2; repeat++) /* the first one makes meshes, and data that reductions share */
         OLY_SCOPE
         {
             const oly_plan *made = NULL;
@@ -111,7 +112,7 @@ static measured plan(int k)
     return m;
 }
 
-/* The first of each are the few devices that the others are compared with. */
+/* The first of each row is the small machine that the others are compared with. */
 static const char *const machines[2][7] = {
     {"1x8", "2x8", "17x8", "64x8", "1000x8", "25000x4", "12500x8"},
     {"8x1", "17x1", "64x1", "128x1", "1000x1", "100000x1"},

@@ -1,11 +1,11 @@
-/* run: layouts  What programs that read their neighbours' elements promise: the values of one device, and no byte on the wire that
- * a device does not need.
+/* run: layouts  Programs that read their neighbours' elements: the values of one device, and no byte sent that a device does
+ * not need.
  *
- * What is needed is found without the planner: on one device, each element of the operands is changed in turn; the elements of the
- * results that change depend on it. A device must receive what its part of the results depends on and its part of the operands
- * does not have: no more, in one exchange.
+ * What is needed is found without the planner: on one device, each element of the operands is changed in turn; the elements
+ * of the results that change depend on it. A device must receive what its part of the results depends on and its part of the
+ * operands does not contain: no more, in one exchange.
  *   HALO_PROGRAM=name   only this one
- *   HALO_LIST=1         prints every program with what it moves and what it needs, and goes on after a failure */
+ *   HALO_LIST=1         prints every program with what it moves and what it needs, and continues after a failure */
 #include "check.h"
 #include "halo_programs.h"
 #include <inttypes.h>
@@ -21,7 +21,7 @@ typedef struct placement {
 static const placement placements[] = {
     {"x=8", "x", 1, {64}, false},
     {"x=8", "x", 1, {61}, false},
-    {"x=8", "x", 1, {11}, true}, /* blocks narrower than what is read */
+    {"x=8", "x", 1, {11}, true}, /* blocks smaller than the halo */
     {"x=8", "x", 1, {5}, true},  /* and empty ones */
     {"x=2, y=4", "(y,x)", 1, {30}, false},
     {"x=2, y=4", "y", 1, {23}, false}, /* two copies of each block */
@@ -36,7 +36,7 @@ static const placement placements[] = {
     {"x=2, y=2, z=2", "z, x, y", 3, {5, 3, 7}, true},
 };
 
-/* -- what depends on what ----------------------------------------------------------------------------------------------- */
+/* -- which elements depend on which -------------------------------------------------------------------------------- */
 
 typedef struct values {
     int64_t size[HALO_MOST_ARRAYS], total; /* elements of each result */
@@ -57,7 +57,7 @@ static void fill(float *data, int64_t n, int which)
         data[i] = 0.5f + (float)((i * 7919 + which * 104729) % 1009) / 1009;
 }
 
-/* On one device. Data of the results belongs to the caller. */
+/* On one device. The caller frees the data of the results. */
 static void run_alone(const halo_program *p, oly_fn f, const placement *at, float *const *operands, values *v)
 {
     OLY_SCOPE
@@ -78,7 +78,7 @@ static void run_alone(const halo_program *p, oly_fn f, const placement *at, floa
     }
 }
 
-/* bits[o][i]: element o of the results, all in a row, depends on element i of the operands, all in a row. */
+/* bits[o][i]: element o of the results, numbered consecutively, depends on element i of the operands. */
 typedef struct dependence {
     int64_t n_in, n_out;
     unsigned char *bits;
@@ -131,7 +131,7 @@ static bool in_shard(const oly_shard *s, oly_array x, int64_t i)
     return true;
 }
 
-/* Elements that the s-th device of this process needs of the operands and does not have. */
+/* Elements of the operands that the s-th device of this process needs and does not have. */
 static int64_t missing_on(const halo_program *p, const placement *at, const dependence *d, int s, const oly_array *in,
                           const oly_array *out)
 {
@@ -257,8 +257,8 @@ static bool keeps_its_shape(const halo_program *p, const dependence *d)
     return same;
 }
 
-/* As many steps as in a loop: each moves what one alone would, in an exchange of its own; where many steps are taken at once, no
- * more along one dimension (along two, corners come with them), in fewer exchanges. */
+/* A loop of several steps: each moves what a single one would, in an exchange of its own; with time tiling no more
+ * along one dimension (along two, corners are added), in fewer exchanges. */
 static void check_loop(const halo_program *p, const placement *at)
 {
     float *operands[HALO_MOST_ARRAYS];
@@ -286,7 +286,7 @@ static void check_loop(const halo_program *p, const placement *at)
         int64_t needed = 0;
         for (int s = 0; s < oly_shard_count(in[0]); s++)
             needed += STEPS * missing_on(p, at, &d, s, in, out);
-        if (!getenv("OLYMPUS_HALO_STEPS")) /* many steps bring margins of fields that one step reads in place only */
+        if (!getenv("OLYMPUS_HALO_STEPS")) /* time tiling adds margins of fields that a single step reads in place */
             needed *= p->n_in;
         bool counts = !at->small && p->times == 1 && (at->rank == 1 || getenv("OLYMPUS_HALO_STEPS"));
         if (counts &&
@@ -356,7 +356,7 @@ static void run_in_a_loop(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, STEPS, run_and_shrink, 1, out, user);
 }
 
-/* Of a line that is split, each part gets one number from each of those before it; in a loop, in each iteration. */
+/* Along a split line each part gets one number from every part before it; in a loop, in each iteration. */
 static void check_running(running *r, const placement *at, bool looped)
 {
     float data[256];
@@ -382,7 +382,7 @@ static void check_running(running *r, const placement *at, bool looped)
         int64_t lines = 1, before = 0, from = shard.start[r->axis], n = at->shape[r->axis];
         for (int d = 0; d < at->rank; d++)
             lines *= d == r->axis ? 1 : shard.extent[d];
-        if (shard.extent[r->axis] < n) /* parts are of one size here */
+        if (shard.extent[r->axis] < n) /* here all parts have the same size */
             before = (r->reverse ? n - shard.extent[r->axis] - from : from) / shard.extent[r->axis];
         needed += lines * before;
     }

@@ -1,6 +1,6 @@
-/* run: ranks=1  Layouts chosen by price on a machine of several nodes (OLYMPUS_SIMULATE): with "levels" in OLYMPUS_COSTS what
- * crosses the network, a node or a process follows from the prices of each; without, layouts do not depend on how devices are
- * spread over processes and nodes. */
+/* run: ranks=1  Layouts chosen by cost on a machine of several nodes (OLYMPUS_SIMULATE): with "levels" in OLYMPUS_COSTS
+ * the costs of each level decide what crosses the network, a node or a process; without, layouts do not depend on how
+ * devices are distributed over processes and nodes. */
 #include "array/function.h"
 #include "check.h"
 #include <olympus.h>
@@ -39,7 +39,7 @@ typedef struct planned {
     oly_plan_costs costs;
 } planned;
 
-/* x[m, k] @ w[k, n] on mesh (a=4, b=4), results wherever they like: how it is worked. */
+/* x[m, k] @ w[k, n] on mesh (a=4, b=4), results open: how it is computed. */
 static const planned *plan_of(machine m, int rows, int inner, int columns, const char *x, const char *w)
 {
     static planned p;
@@ -65,21 +65,21 @@ static bool sums_over(const planned *p, const char *axis)
     return at && strncmp(at + strlen("sums over "), axis, strlen(axis)) == 0;
 }
 
-/* Contracting dimensions cut over different axes: one operand must follow the other. Over the outer axis a, which crosses the
- * network here, or over b, within processes. */
+/* Contracted dimensions split over different axes: one operand must follow the other. Over the outer axis a, which
+ * crosses the network here, or over b, within processes. */
 static void sums_stay_where_links_are_fast(void **state)
 {
     (void)state;
     const char *costs = "levels; process=0.1us,100GB/s; node=1us,20GB/s; network=50us,0.1GB/s";
     const planned *p = plan_of((machine){"4x4", "1", costs}, 64, 4096, 64, "None, a", "b, None");
     assert_true(sums_over(p, "b"));
-    /* the other way round, were processes the slow link */
+    /* the opposite, if processes were the slow link */
     costs = "levels; process=50us,0.1GB/s; node=1us,20GB/s; network=0.1us,100GB/s";
     p = plan_of((machine){"4x4", "1", costs}, 64, 4096, 64, "None, a", "b, None");
     assert_false(sums_over(p, "b"));
 }
 
-/* All ranks on one node, on two or on four: the same layouts without "levels", whatever links cost. */
+/* All ranks on one node, two or four: the same layouts without "levels", whatever links cost. */
 static void layouts_do_not_depend_on_nodes_unless_asked(void **state)
 {
     (void)state;

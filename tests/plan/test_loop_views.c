@@ -1,8 +1,8 @@
-/* run: layouts  Random loops whose bodies read their carry, an array from outside and a constant through chains of rolls, slices, pads
- * with gaps, flips, concatenations, updates and transposes: the values of the same steps call by call on one device. A loop that is
- * planned as many steps at once must look through all of these. Of 20,000 such loops 24 had wrong values once.
+/* run: layouts  Random loops whose bodies read their carry, a captured array and a constant through chains of cyclic shifts,
+ * slices, pads with gaps, reversals, concatenations, updates and transposes: the values of the same steps call by call on one
+ * device. Time tiling must read through all of these. Of 20,000 such loops 24 once had wrong values.
  *
- * LOOP_VIEWS=seed:count runs others, OLYMPUS_HALO_STEPS=3 with more steps at once. */
+ * LOOP_VIEWS=seed:count runs others, OLYMPUS_HALO_STEPS=3 with more steps per exchange. */
 #include "check_session.h"
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ typedef struct term {
 } term;
 typedef struct body {
     int n_terms, steps;
-    bool two; /* carries, of other extents */
+    bool two; /* carries, of different extents */
     term terms[MOST_TERMS];
     oly_array captured;
 } body;
@@ -54,7 +54,7 @@ static void draw(body *b, int seed)
     }
 }
 
-/* -- what is drawn --------------------------------------------------------------------------------------------------- */
+/* -- what is drawn ------------------------------------------------------------------------------------------------- */
 static oly_array through(const link *l, oly_array x)
 {
     const int *n = l->number;
@@ -79,7 +79,7 @@ static oly_array through(const link *l, oly_array x)
     }
 }
 
-/* Padded or cut to the carry's shape. */
+/* Padded or sliced to the carry's shape. */
 static oly_array fitted(oly_array x, int place)
 {
     int64_t low[2], high[2];
@@ -139,7 +139,7 @@ static double distance(const float *got, const float *wanted, double *largest)
     for (int k = 0; k < ROWS * COLUMNS; k++) {
         double apart = got[k] > wanted[k] ? got[k] - wanted[k] : wanted[k] - got[k];
         double size = wanted[k] < 0 ? -wanted[k] : wanted[k];
-        most = apart <= most ? most : apart; /* not a number counts */
+        most = apart <= most ? most : apart; /* NaN counts */
         *largest = size <= *largest ? *largest : size;
     }
     return most;

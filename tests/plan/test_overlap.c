@@ -1,5 +1,5 @@
-/* run: layouts  Stencil loops and loops over several fields work their inner tiles while margins are on their way: the values
- * are those of one device, bit for bit, and a process has results before its neighbours have begun. */
+/* run: layouts  Stencil loops and loops over several fields compute their inner tiles during the halo exchange: the
+ * values are those of one device, bit for bit, and a process has results before its neighbours have started. */
 #include "check_communication.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void plate_step(oly_array i, oly_array *c, void *user)
                     oly_add(oly_mul(0.5, oly_slice(u, "1:-1, 1:-1")), oly_mul(0.125, oly_add(rows, columns))));
 }
 
-/* Corners are read. */
+/* Reads corners. */
 static void diagonal_step(oly_array i, oly_array *c, void *user)
 {
     (void)i, (void)user;
@@ -95,7 +95,7 @@ static void pair_step(oly_array i, oly_array *c, void *user)
     c[1] = oly_update(v, "1:-1, 1:-1", oly_add(mid, oly_mul(0.01, oly_mul(inner, inner))));
 }
 
-/* Periodic, and its fields change places. */
+/* Periodic; its fields swap. */
 static void exchange_step(oly_array i, oly_array *c, void *user)
 {
     (void)i, (void)user;
@@ -174,7 +174,7 @@ static void overlapped_loops_have_the_bits_of_one_device(void **state)
     }
 }
 
-/* Of both fields, one after the other. */
+/* Both fields, one after the other. */
 static float *fetched_pair(oly_fn f, const oly_array *in, int64_t n)
 {
     oly_array out[2] = {NULL, NULL};
@@ -205,7 +205,7 @@ static void overlapped_fields_have_the_bits_of_one_device(void **state)
             oly_array in[] = {oly_device_put(plain[0], lies), oly_device_put(plain[1], lies)};
             float *values[3];
             oly_option.halo_steps = r->halo_steps;
-            steps = 11; /* and a pass of what is left over */
+            steps = 11; /* and a pass of the remaining steps */
             for (int way = 0; way < 3; way++) {
                 oly_option.overlap = way > 0;
                 oly_jit_options options = {.user = &step};
@@ -220,7 +220,7 @@ static void overlapped_fields_have_the_bits_of_one_device(void **state)
     }
 }
 
-/* -- what pays --------------------------------------------------------------------------------------------------------------- */
+/* -- where it pays ------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) char *explained(oly_fn f, oly_array in)
 {
@@ -233,9 +233,9 @@ static __attribute__((noinline)) char *explained(oly_fn f, oly_array in)
     return text;
 }
 
-/* Blocks of one tile have nothing to work early. Where messages take long, their borders become tiles of their own; where they
- * take no time, and in one process, nothing changes. Bits never do. */
-static void borders_are_cut_off_where_messages_take_long(void **state)
+/* Blocks of one tile have nothing to compute early. Where messages are slow, their borders become tiles of their own;
+ * where they are free, and in one process, nothing changes. Bits never do. */
+static void borders_become_tiles_where_messages_are_slow(void **state)
 {
     static const row r = {plate_step, 2, {1700, 130}, "x=8", "x, None", 0};
     (void)state;
@@ -266,13 +266,13 @@ static void borders_are_cut_off_where_messages_take_long(void **state)
     free(values[1]);
 }
 
-/* -- before the neighbours have begun -------------------------------------------------------------------------------------- */
+/* -- before the neighbours have started ---------------------------------------------------------------------------- */
 
 typedef struct meeting {
-    volatile int seen; /* process 0 has results that it can only have of a pass that does not wait */
+    volatile int seen; /* process 0 has results that only a pass that does not wait can have produced */
 } meeting;
 
-/* Memory that all processes share; the test's are on one node, started by one parent. */
+/* Memory shared by all processes; the test's are on one node, started by one parent. */
 static meeting *meet(void)
 {
     char name[64];
@@ -327,8 +327,8 @@ static bool wait_until_seen(const meeting *m)
     return m->seen;
 }
 
-/* The first process begins alone. What it has worked meanwhile appears in the memory of its result, which is that of the result
- * before, freed. */
+/* The first process starts alone. What it computes meanwhile appears in the memory of its result, which is that of the
+ * previous result, freed. */
 static void begin_alone(oly_fn f, int n, const oly_array *in, oly_array *before, meeting *m)
 {
     watcher w = {.meeting = m};
@@ -424,7 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(overlapped_loops_have_the_bits_of_one_device, setup, teardown),
         cmocka_unit_test_setup_teardown(overlapped_fields_have_the_bits_of_one_device, setup, teardown),
-        cmocka_unit_test_setup_teardown(borders_are_cut_off_where_messages_take_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(borders_become_tiles_where_messages_are_slow, setup, teardown),
         cmocka_unit_test_setup_teardown(inner_tiles_come_before_the_wait, setup, teardown),
     };
     return CHECK_MAIN(tests);

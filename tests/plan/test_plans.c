@@ -1,7 +1,7 @@
-/* run: ranks=1 devices=8  The plans of a set of programs are those of tests/plan/expected, word for word: the text of oly_explain, with
- * the fixed prices and what depends on the machine's caches set. Numbers of this file's lines are left out. After a change that
- * is meant, PLANS=write build/tests/test_plans writes them anew, to be read in the difference to the last commit. PLANS=a/folder
- * writes the plans as JSON there: the picture in docs/explain.md is made from one of them. */
+/* run: ranks=1 devices=8  The plans of a set of programs are those in tests/plan/expected, word for word: the text of
+ * oly_explain with fixed costs and cache sizes, without line numbers of this file. After an intended change,
+ * PLANS=write build/tests/test_plans rewrites them: read the difference to the last commit. PLANS=a/folder writes the
+ * plans as JSON there: the picture in docs/explain.md is made from one of them. */
 #include "check.h"
 #include "check_plans.h"
 #include "core/option.h"
@@ -88,7 +88,7 @@ static void matmul(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_matmul(in[0], in[1]);
 }
 
-/* Prices choose other layouts here than propagation. */
+/* By cost other layouts are chosen here than by propagation. */
 static void chain_inputs(oly_array *in)
 {
     mesh = oly_make_mesh("x=4, y=2");
@@ -155,7 +155,7 @@ static void reshard(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_with_sharding_constraint(in[0], oly_named(mesh, "None, x"));
 }
 
-/* The constraint costs two movements that nobody needs. */
+/* The constraint costs two transfers that nobody needs. */
 static void constrained(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -257,7 +257,7 @@ static void explicit_matrix(oly_array *in)
     in[0] = put(oly_ones(OLY_FLOAT32, 64, 48), "x, y");
 }
 
-/* Each device has a term: what is cut over y, its blocks in front. */
+/* Each device has a term: the blocks of the dimension split over y come first. */
 static void unfinished_sum(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

@@ -1,7 +1,8 @@
-/* run: ranks=1  The plans of programs drawn at random from operations on large arrays (OLYMPUS_SIMULATE: arrays need not be there) are
- * those of tests/plan/expected/drawn: a line for each, with what is to move and a digest of what oly_explain says. What prices choose for
- * small arrays hardly depends on them, as messages cost more than bytes and work. After a change that is meant, PLANS=write
- * build/tests/test_plans_drawn writes them anew. DRAWN=seed:count[:machine] prints those of other seeds, DRAWN=seed says what a plan is. */
+/* run: ranks=1  The plans of programs drawn at random from operations on large arrays (OLYMPUS_SIMULATE: arrays need no
+ * memory) are those in tests/plan/expected/drawn: a line for each, with the bytes it moves and a digest of the text of
+ * oly_explain. For small arrays costs hardly matter, as latency outweighs bytes and computation. After an intended change,
+ * PLANS=write build/tests/test_plans_drawn rewrites them. DRAWN=seed:count[:machine] prints those of other seeds, DRAWN=seed
+ * prints a plan. */
 #include "check.h"
 #include "check_plans.h"
 #include <olympus.h>
@@ -25,7 +26,7 @@ static const char *const meshes[] = {"x=8", "x=4, y=2", "x=2, y=4",      "x=2, y
                                      "x=7", "x=1, y=8", "x=4, y=2, z=1", "x=2, y=3, z=1", "x=2, y=2"};
 static const int64_t extents[] = {8, 15, 30, 64, 65, 512, 500, 1000, 3000, 4096, 8192};
 
-/* What a program is made of, drawn before it is traced: tracing may come more than once. */
+/* The choices of a program, drawn before it is traced: tracing may happen more than once. */
 typedef struct drawing {
     uint64_t seed;
     oly_mesh mesh;
@@ -33,7 +34,7 @@ typedef struct drawing {
     int64_t extent[3];
 } drawing;
 
-/* Dimensions over some of the axes, each axis over one at most. */
+/* Dimensions split over some of the axes, each axis over one at most. */
 static oly_sharding sharding_of(const drawing *p, int rank)
 {
     static const char *const names[] = {"x", "y", "z"};
@@ -71,7 +72,7 @@ static bool alike(oly_array x, oly_array y)
     return true;
 }
 
-/* Another value of the same shape, turned where that helps; else the value itself. */
+/* Another value of the same shape, transposed if that helps; else the value itself. */
 static oly_array beside(const values *v, oly_array x)
 {
     int begin = below(v->n);
@@ -119,7 +120,7 @@ static oly_array with_rows(const drawing *p, oly_array x)
     }
 }
 
-/* Two pieces of an array that do not touch, on small parts of it. */
+/* Two disjoint slices of an array, with small extents. */
 static oly_array pieces(oly_array x, int d)
 {
     int64_t n = oly_shape(x)[d], length = 1 + n / (2 + below(20)), apart = 1 + below(4) * length / 8 + below(9);
@@ -129,7 +130,7 @@ static oly_array pieces(oly_array x, int d)
     return oly_add(oly_slice_in_dim(x, begin, begin + length, 1, d), oly_slice_in_dim(x, end - length, end, 1, d));
 }
 
-/* Reduced without a trace: what is left keeps its cuts or gets others. */
+/* Reduced without a trace: the result keeps its cuts or gets others. */
 static oly_array reduced(oly_array x, int d)
 {
     oly_array y = oly_sum(oly_sin(x), .axes = d ? "1" : "0");
@@ -157,7 +158,7 @@ static oly_array branches(oly_array x)
     return below(2) ? oly_matmul(oly_transpose(made[0]), made[1]) : below(2) ? made[1] : oly_add(made[0], made[1]);
 }
 
-/* Two fields, of which one is shorter, and perhaps a number that looks at one. */
+/* Two fields, one of them shorter, and perhaps a number that observes one. */
 typedef struct two_fields {
     int below, above, dimension;
 } two_fields;
@@ -265,7 +266,7 @@ static void traced(const oly_array *in, oly_array *out, void *user)
     }
     for (int k = 0; k < p->n_out; k++)
         out[k] = k + 1 < p->n_out || below(2) ? v.v[v.n - 1 - k] : oly_sum(v.v[v.n - 1 - k]);
-    for (int k = 0; k < v.n && p->n_steps > 16; k++) /* all are wanted */
+    for (int k = 0; k < v.n && p->n_steps > 16; k++) /* all are read */
         out[0] = oly_add(k ? out[0] : oly_sum(out[0]), oly_mean(v.v[k]));
 }
 
@@ -288,7 +289,7 @@ static void slopes(const oly_array *in, oly_array *out, void *user)
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------- */
 
-static int most_steps = 16; /* larger ones have all of them */
+static int most_steps = 16; /* larger ones run all of them */
 
 static oly_fn begin(drawing *p, uint64_t seed, oly_array *in)
 {
@@ -309,7 +310,8 @@ static oly_fn begin(drawing *p, uint64_t seed, oly_array *in)
     return oly_jit_with(gradient ? slopes : traced, "drawn", p->n_in, p->n_out, (oly_jit_options){.user = p});
 }
 
-/* A sum over Explicit axes that is finished and moved, of which processes may have little at a time (plan/lower/reduce_in_parts.h). */
+/* An unreduced value over Explicit axes that is reduced and moved, of which processes may hold little at a time
+ * (plan/lower/reduce_in_parts.h). */
 static void finished(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = oly_reshard(in[0], user);
@@ -355,7 +357,7 @@ static void tell(FILE *to, uint64_t seed, bool whole, bool sum)
 
 /* -- machines ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Prices are others on each; `few` are seeds beside the first ones, in which little decides. */
+/* Costs differ by machine; `few` are further seeds, for which little is decided by cost. */
 static const struct {
     const char *devices, *choose, *costs, *direct;
     int first, n;
@@ -424,7 +426,7 @@ static void plans_are_the_expected_ones(void **state)
     assert_true(same);
 }
 
-static void sums_are_finished_as_expected(void **state)
+static void sums_are_reduced_as_expected(void **state)
 {
     (void)state;
     char *lines = NULL;
@@ -443,6 +445,6 @@ static void sums_are_finished_as_expected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_expected_ones),
-                                       cmocka_unit_test(sums_are_finished_as_expected)};
+                                       cmocka_unit_test(sums_are_reduced_as_expected)};
     return CHECK_MAIN(tests);
 }

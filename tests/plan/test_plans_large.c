@@ -1,6 +1,7 @@
-/* run: ranks=1  The plans of large arrays on four ranks with two devices each (OLYMPUS_SIMULATE) are those of tests/plan/expected/large, word
- * for word: where bandwidth, caches and overlap matter more than the number of messages. JSON, which has all figures. After a
- * change that is meant, PLANS=write build/tests/test_plans_large writes them anew, to be read in the difference to the last commit. */
+/* run: ranks=1  The plans of large arrays on four ranks with two devices each (OLYMPUS_SIMULATE) are those in
+ * tests/plan/expected/large, word for word: where bandwidth, caches and overlap matter more than the number of
+ * messages. JSON, which has all figures. After an intended change, PLANS=write build/tests/test_plans_large rewrites
+ * them: read the difference to the last commit. */
 #include "check.h"
 #include "check_plans.h"
 #include <olympus.h>
@@ -40,7 +41,7 @@ static void plate(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 50, plate_body, 1, out, user);
 }
 
-/* Two fields, one of which the other steps from; a sum is looked at. */
+/* Two fields, one of which the other depends on; a sum is observed. */
 static void wave_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
@@ -89,7 +90,7 @@ static void chain(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(oly_sin(oly_matmul(oly_matmul(in[0], in[1]), in[2])));
 }
 
-/* What prices choose for the small chain matters little beside the rest. */
+/* The layouts chosen for the small chain matter little beside the rest. */
 static void chain_beside(const oly_array *in, oly_array *out, void *user)
 {
     chain(in, out, user);

@@ -1,5 +1,5 @@
-/* run: ranks=1,2 devices=8.  How results are sharded that the program leaves open: each case says by which rule of
- * docs/semantics.md 9 (Shardy's) its results must lie as they do. Mesh {x: 2, y: 4}, all Auto. */
+/* run: ranks=1,2 devices=8.  How results are sharded where the program leaves it open: each case names the rule of
+ * docs/semantics.md 9 (Shardy's) that decides. Mesh {x: 2, y: 4}, all Auto. */
 #include "check.h"
 #include <olympus.h>
 
@@ -115,11 +115,11 @@ static const struct {
     {                                                                                                                  \
         program, #program, __VA_ARGS__                                                                                 \
     }
-    /* forward, nothing to decide */
+    /* forward, no conflict */
     CASE(sine, {"8x16 x,y"}, {"x,y"}),
     CASE(turn, {"8x16 x,y"}, {"y,x"}),
     CASE(reversed, {"8x16 x,y"}, {"x,y"}),
-    /* reduced dimensions vanish, the others stay */
+    /* axes of reduced dimensions are dropped, the others stay */
     CASE(sum_0, {"8x16 x,y"}, {"y"}),
     CASE(sum_0_2, {"8x16x4 x,None,y"}, {""}),
     CASE(sum_0_2, {"8x16x4 None,x,y"}, {"x"}),
@@ -129,23 +129,25 @@ static const struct {
     CASE(add, {"8x16 x", "8x16 None,y"}, {"x,y"}),
     CASE(add, {"8x16 (x,y)", "8x16 x"}, {"(x,y)"}),
     CASE(add, {"8x16 x", "8x16 (x,y)"}, {"(x,y)"}),
-    /* one dimension, two axes: of two of one size the one cut into more parts, then the first (Shardy gathers both) */
+    /* one dimension, two axes: of two of one size the one split into more parts, then the first (Shardy gathers
+     * both) */
     CASE(add, {"8x16 x", "8x16 y"}, {"y"}),
     CASE(add, {"8x16 y", "8x16 x"}, {"y"}),
     CASE(add, {"8x16 x", "8x16 y,x"}, {"y,x"}),
-    /* one axis, two dimensions: earlier operand; but the more finely split first; of products the larger first */
+    /* one axis, two dimensions: the earlier operand, but the more finely split first; of products the larger first */
     CASE(add, {"8x16 x", "8x16 None,x"}, {"x"}),
     CASE(add, {"8x16 None,x", "8x16 x"}, {"None,x"}),
     CASE(add, {"8x16 x", "8x16 None,(x,y)"}, {"None,(x,y)"}),
     CASE(add, {"8x16 None,(x,y)", "8x16 x"}, {"None,(x,y)"}),
     CASE(product, {"64x16 x", "16x8 None,x"}, {"x"}),
     CASE(product, {"8x16 x", "16x64 None,x"}, {"None,x"}),
-    /* products: free dimensions stay, the sum is over what is contracted */
+    /* products: free dimensions keep their axes, contracted ones are summed over */
     CASE(product, {"8x16 x,y", "16x8"}, {"x"}),
     CASE(product, {"8x16 x,y", "16x8 y"}, {"x"}),
     CASE(product, {"8x16 x", "16x8 None,y"}, {"x,y"}),
     CASE(product, {"8x16 x", "16x8 x"}, {"x"}),
-    /* the axis of the contracted dimension of a larger operand does not keep it from the result: they do not meet there */
+    /* the axis of the contracted dimension of a larger operand can still be used in the result: there they do not
+     * conflict */
     CASE(product, {"64x16 None,x", "16x8 None,x"}, {"None,x"}),
     CASE(batched, {"8x4x4 x", "8x4x4 None,None,y"}, {"x,None,y"}),
     CASE(heads, {"8x4x4x4 x,None,y", "8x4x4x4"}, {"x,y"}),
@@ -155,9 +157,9 @@ static const struct {
     CASE(constrained_input, {"8x16"}, {"y", "y"}),
     CASE(bias, {"8x16 None,y", "16"}, {"None,y", "y"}),
     CASE(rows_added, {"8x16 x,y", "8"}, {"x", "x"}),
-    /* rounds: an addition before the product in front of it */
+    /* rounds: an addition before the product whose result it reads */
     CASE(product_then_added, {"64x16 x", "16x32", "64x32 None,x"}, {"None,x"}),
-    /* constraints: what is open is refined, what is closed is not */
+    /* constraints: open dimensions are refined, closed ones are not */
     CASE(half_open, {"8x16 x"}, {"x,y"}),
     CASE(half_open, {"8x16"}, {"None,y"}),
     CASE(half_open, {"8x16 y"}, {"None,y"}),
@@ -165,7 +167,7 @@ static const struct {
     CASE(open_then_used, {"8x16", "8x16 x"}, {"x"}),
     CASE(mapped, {"4x8 y"}, {"y,x"}),
     CASE(mapped, {"4x8"}, {"None,x"}),
-    /* reshapes: factors that both sides share, major first; a minor one only when the major ones are used up */
+    /* reshapes: shared factors, major first; a minor one only when the major ones are used up */
     CASE(regroup, {"16x6 x"}, {"x"}),
     CASE(regroup, {"16x6 (x,y)"}, {"(x,y)"}),
     CASE(merge, {"8x16 x,y"}, {"x"}),
@@ -175,11 +177,11 @@ static const struct {
     CASE(split, {"16x16 y,x"}, {"y,None,x"}),
     CASE(split_major, {"16x16 (x,y)"}, {"x,y"}),
     CASE(unit_dims, {"8x16 x,y"}, {"None,x,None,y"}),
-    /* constants are no way round: each user has its own */
+    /* constants carry no axes from one user to another: each user has its own */
     CASE(ones_shared, {"8x16 x", "8x16 None,y"}, {"x", "None,y"}),
     CASE(constant_given, {"8x16 x"}, {"x", ""}),
     CASE(constant_wanted, {"8x16 x,y"}, {"x,y"}),
-    /* shifted dimensions, and those worked as a whole, keep their axes */
+    /* shifted dimensions, and those that are not split, keep their axes */
     CASE(side_by_side, {"8x16 x", "8x16"}, {"x"}),
     CASE(side_by_side, {"8x16 x,y", "8x16 x,y"}, {"x,y"}),
     CASE(one_below_other, {"8x16 x,y", "8x16"}, {"x,y"}),
@@ -187,17 +189,17 @@ static const struct {
     CASE(sliced, {"8x16 x,y"}, {"x,y"}),
     CASE(sorted, {"8x16 x,y"}, {"x,y"}),
     CASE(summed_along, {"8x16 x,y"}, {"x,y"}),
-    /* what an index picks from says nothing; the index and the rest do */
+    /* the indexed operand does not count; the index and the other dimensions do */
     CASE(taken, {"16x8 None,y", "8 x"}, {"x,y"}),
     CASE(taken, {"16x8 y", "8 x"}, {"x"}),
-    /* loops, branches: what goes in, the body's values, and what comes out are one */
+    /* loops, branches: inputs, the body's values and results have one sharding */
     CASE(from_zeros, {"8x16 x,y"}, {"x,y"}),
     CASE(scanned, {"4x8x16 None,x,y"}, {"x,y", "None,x,y"}),
     CASE(until_large, {"8x16 x", "8x16"}, {"x", "x"}),
     CASE(chosen, {"8x16 x", "8x16"}, {"x", "x"}),
 };
 
-/* "8x16 x,y": an array, split so; of zeros, which are also indexes. */
+/* "8x16 x,y": an array with this sharding; of zeros, which are also valid indexes. */
 static oly_array make(const char *text)
 {
     int64_t shape[OLY_MAX_RANK];
@@ -247,7 +249,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void results_lie_as_the_rules_say(void **state)
+static void results_are_placed_as_the_rules_say(void **state)
 {
     (void)state;
     int wrong = 0;
@@ -259,7 +261,7 @@ static void results_lie_as_the_rules_say(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* A conflict that the operands' sizes leave open is decided by what the caller wants. */
+/* A conflict that the operands' sizes leave open is decided by the requested results. */
 static void wanted_results_decide(void **state)
 {
     (void)state;
@@ -269,7 +271,8 @@ static void wanted_results_decide(void **state)
     assert_true(oly_sharding_of(out) == wanted[0]);
 }
 
-/* Inside an automatic program the Explicit axis stays where the type has it, and no other value gets it unasked. */
+/* Inside an automatic program the Explicit axis stays where the type has it, and no other value gets it unless
+ * requested. */
 static void explicit_axes_stay(void **state)
 {
     (void)state;
@@ -291,8 +294,8 @@ PROGRAM(grid_then_grid, const oly_mesh *m = user; oly_array t = oly_add(in[0], 1
         out[0] = oly_with_sharding_constraint(t, oly_named(m[2], "(u,v)"));
         out[1] = oly_with_sharding_constraint(t, oly_named(m[2], "u")))
 
-/* Meshes of the same devices are read as one grid: what lies in the same places does not move, and results have the program's
- * meshes. {x: 8} is a run of {p: 2, q: 4}; {p: 2, q: 4} and {u: 4, v: 2} share {2, 2, 2}. */
+/* Meshes of the same devices are read as one grid: values with equal placements do not move, and results have the
+ * program's meshes. {x: 8} is a run of {p: 2, q: 4}; {p: 2, q: 4} and {u: 4, v: 2} share {2, 2, 2}. */
 static void meshes_of_the_same_devices_share_a_grid(void **state)
 {
     (void)state;
@@ -346,7 +349,7 @@ static void open_dimensions_are_for_constraints_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(results_lie_as_the_rules_say, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_are_placed_as_the_rules_say, setup, teardown),
         cmocka_unit_test_setup_teardown(wanted_results_decide, setup, teardown),
         cmocka_unit_test_setup_teardown(explicit_axes_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(meshes_of_the_same_devices_share_a_grid, setup, teardown),

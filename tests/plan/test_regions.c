@@ -1,5 +1,6 @@
-/* run: ranks=1  What the planner concludes from splits alone, on meshes of many devices, is what looking at every device and every
- * part gives: which cuts are equal, which regions lie inside a layout, who needs something of a block, whose the devices are. */
+/* run: ranks=1  What the planner derives from splits alone, on meshes of many devices, agrees with an enumeration of
+ * devices and parts: which cuts are equal, which regions are inside a layout, who needs part of a block, whose the
+ * devices are. */
 #include "check.h"
 #include "plan/move/find_receivers.h"
 #include <olympus.h>
@@ -12,7 +13,7 @@ static int64_t pick(int64_t lowest, int64_t highest)
     return lowest + (int64_t)((uint64_t)(seed >> 4) * (uint64_t)(highest - lowest + 1) >> 28);
 }
 
-/* Any split over some of the axes that are left. Most are what slices and reshapes of balanced blocks make. */
+/* A random split over some of the axes that are left. Most are what slices and reshapes of balanced blocks have. */
 static oly_split any_split(oly_mesh mesh, unsigned *left, int64_t n)
 {
     oly_axis_list axes = {0};
@@ -45,7 +46,7 @@ static oly_mesh any_mesh(int devices)
     return oly_make_mesh(text);
 }
 
-/* A job for the arithmetic, without communication. */
+/* A job for the arithmetic alone, without communication. */
 static int start_job(void)
 {
     int processes = (int)pick(1, 40), counts[40], total = 0;
@@ -170,17 +171,17 @@ static oly_region_dim any_region(const oly_split *of, oly_mesh mesh, unsigned *l
         r.lo = -pick(0, 2);
         r.hi = pick(0, 2);
         break;
-    case 2: /* a slice in its own cuts */
+    case 2: /* a slice with cuts of its own */
         r.scale = pick(1, 3);
         r.lo = r.hi = pick(0, 3);
         r.n = (n + r.scale - 1) / r.scale;
         r.split = oly_split_sliced(of, r.lo, r.scale);
         break;
-    case 3: /* backwards */
+    case 3: /* reversed */
         r.scale = -1;
         r.lo = r.hi = n - 1;
         break;
-    case 4: /* cut further */
+    case 4: /* split further */
         for (int a = 0; a < mesh->n_axes; a++)
             if (*left >> a & 1)
                 r.split.axes.axis[r.split.axes.n++] = (uint8_t)a;
@@ -194,13 +195,13 @@ static oly_region_dim any_region(const oly_split *of, oly_mesh mesh, unsigned *l
         r.lo = -pick(0, 1);
         r.hi = pick(0, 1);
         break;
-    case 6: /* as every second or third element of a larger one lies */
+    case 6: /* every second or third element of a larger one */
         r.split.step = pick(2, 3);
         r.split.base = (n + pick(0, 1)) * r.split.step;
         r.split.start = pick(0, (int)r.split.step);
         r.split.unit = 1;
         break;
-    default: /* cut another way */ r.split.base += pick(0, 2) * r.split.unit; r.split.start += pick(-1, 1);
+    default: /* split otherwise */ r.split.base += pick(0, 2) * r.split.unit; r.split.start += pick(-1, 1);
     }
     return r;
 }
@@ -239,7 +240,8 @@ static void regions_inside_layouts_are_inside_on_every_device(void **state)
     oly_layout_stop();
 }
 
-/* The first part of a split, and of a region, from which on something is beyond an element: as looking at every part finds it. */
+/* The first part of a split, and of a region, that contains something beyond an element: as an enumeration of parts
+ * finds it. */
 static void parts_are_found_without_looking_for_them(void **state)
 {
     (void)state;

@@ -1,14 +1,15 @@
-/* run: ranks=1,2,4,8 devices=128  Reduce-scatter over long groups, level by level: 127, 128 and 1,000 positions and others, over one
- * axis and several, uneven groups and uneven blocks, dimensions cut further, meshes made of lists, in rounds of little memory,
- * sums that came from outside: every element is the documented fold of its terms, bit for bit, on every layout; and what
- * arrives is as many bytes as if all sent to all: a block less than the partial. */
+/* run: ranks=1,2,4,8 devices=128  Reduce-scatter over long groups, level by level: 127, 128, 1,000 and other positions,
+ * over one axis and several, uneven groups and blocks, dimensions split further, meshes made of lists, rounds in little
+ * memory, unreduced inputs: every element is the documented reduction of its terms, bit for bit, on every layout; and
+ * the devices receive as many bytes as if all sent to all: a block less than the partial result. */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
 
 enum { MOST = 1024 };
 
-/* Folds one axis after the other of a row-major grid of terms, in place: pairs from the last, one after the other from the first. */
+/* Reduces a row-major grid of terms one axis after the other, in place: pairs from the last axis, sequentially from the
+ * first. */
 static float fold(float *x, int n_axes, const int *size, bool product)
 {
     int n = 1;
@@ -35,7 +36,7 @@ static float fold(float *x, int n_axes, const int *size, bool product)
 
 typedef struct row {
     const char *mesh, *from, *to; /* specs of [terms, rows, columns] and of [rows, columns] */
-    int n_axes, size[3];          /* that are reduced */
+    int n_axes, size[3];          /* reduced axes */
     int rows, columns;
     bool backwards; /* a mesh made of a list */
 } row;
@@ -57,7 +58,7 @@ static const row rows[] = {
     {"z=3, x=41", "x, z", "(z, x)", 1, {41}, 246, 3, false},
     {"z=3, x=41", "x, None, z", "x, z", 1, {41}, 290, 7, true},
     {"x=4, y=5, z=6", "(x, y, z)", "(x, z), y", 3, {4, 5, 6}, 100, 11, false},
-    {"x=24, y=5", "(x, y)", "(y, x)", 2, {24, 5}, 50, 4, false}, /* some have nothing */
+    {"x=24, y=5", "(x, y)", "(y, x)", 2, {24, 5}, 50, 4, false}, /* some have no elements */
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -114,7 +115,7 @@ static float *numbers(int64_t n)
     return data;
 }
 
-/* Is `got` the fold of the terms in `data`? */
+/* Is `got` the reduction of the terms in `data`? */
 static void check(const row *r, const float *data, const float *got, bool product)
 {
     int64_t n = (int64_t)r->rows * r->columns;
@@ -148,27 +149,27 @@ static void check_row(const row *r, bool product)
         FILE *file = open_memstream(&text, &length);
         oly_explain(file, f, x, ones);
         fclose(file);
-        *strstr(text, "total:") = 0; /* then come hints */
+        *strstr(text, "total:") = 0; /* hints follow */
         assert_non_null(strstr(text, "reduce-scatter"));
         assert_null(strstr(text, "all-reduce"));
         free(text);
         assert_int_equal(oly_costs(&costs, f, x, ones), OLY_OK);
         assert_int_equal(costs.collectives, 1);
-        for (int repeat = 0; repeat < 2; repeat++) { /* the first one lists what goes to whom */
+        for (int repeat = 0; repeat < 2; repeat++) { /* the first one lists the messages */
             oly_call(f, OLY_IN(x, ones), 1, (oly_array *[]){&y});
             oly_process_allgather(y, got, sizeof *got * (size_t)n);
             check(r, data, got, product);
             oly_free(y);
             y = NULL;
         }
-        if (oly_process_count() == 1) /* what all devices receive: of every block all terms but one's own */
+        if (oly_process_count() == 1) /* what all devices receive: of every block all terms but their own */
             assert_int_equal(costs.wire_bytes, (int64_t)(terms - 1) * n * 4);
     }
     free(data);
     free(got);
 }
 
-static void every_element_is_the_documented_fold(void **state)
+static void every_element_is_the_documented_reduction(void **state)
 {
     (void)state;
     setenv("OLYMPUS_CHOOSE", "0", 1);
@@ -179,7 +180,7 @@ static void every_element_is_the_documented_fold(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
-/* A process may have one mebibyte of boxes and partial results: each device of 128 has more. */
+/* A process may hold one mebibyte of boxes and partial results: each of 128 devices has more. */
 static void rounds_change_nothing(void **state)
 {
     (void)state;
@@ -195,8 +196,8 @@ static void rounds_change_nothing(void **state)
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
 
-/* A sum over Explicit axes that is finished by another function, of which each process may have 64 KiB at a time: part by part, each
- * of every k-th row or column. Blocks of such parts are not as balanced as others. */
+/* A value unreduced over Explicit axes that another function reduces, of which each process may hold 64 KiB at a time:
+ * in parts, each of every k-th row or column. Blocks of such parts are less balanced than others. */
 static void sums_from_outside_go_in_parts(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void sums_from_outside_go_in_parts(void **state)
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
 
-/* Eight times as many devices; not all in two processes, where putting so many somewhere takes long. */
+/* Eight times as many devices; not all in two processes, where placing so many takes long. */
 static void a_thousand_positions(void **state)
 {
     (void)state;
@@ -256,7 +257,7 @@ static void a_thousand_positions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_is_the_documented_fold),
+        cmocka_unit_test(every_element_is_the_documented_reduction),
         cmocka_unit_test(rounds_change_nothing),
         cmocka_unit_test(sums_from_outside_go_in_parts),
         cmocka_unit_test(a_thousand_positions),

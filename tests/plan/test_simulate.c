@@ -1,6 +1,6 @@
-/* run: layouts  Plans for machines that are not there (OLYMPUS_SIMULATE): rank 0's plan is the one it makes in a real job of that
- * size; for 100,000 devices plans have the steps, the bytes and the memory they have for eight, and take as long; arrays have
- * types and no values; what the options say wrongly is told. */
+/* run: layouts  Plans for simulated machines (OLYMPUS_SIMULATE): rank 0's plan is the one it makes in a real job of
+ * that size; for 100,000 devices plans have the steps, the bytes and the memory of those for eight, and take as long to
+ * make; arrays have types and no values; wrong options are reported. */
 #include "array/function.h"
 #include "check.h"
 #include "core/machine.h"
@@ -28,7 +28,7 @@ static void finish(void)
     unsetenv("OLYMPUS_SIMULATE_NODE");
 }
 
-/* -- programs, as large as the machine: so much for each device ------------------------------------------------------------ */
+/* -- programs as large as the machine: so much per device ---------------------------------------------------------- */
 
 typedef struct program {
     const char *name;
@@ -106,7 +106,7 @@ static void heat_steps(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 100, heat_step, 1, out, user);
 }
 
-/* As near a cube as the number of devices allows. */
+/* As close to a cube as the number of devices allows. */
 static void shape_mesh(int n, int *size)
 {
     int left = n;
@@ -137,12 +137,12 @@ enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 
 typedef struct measured {
     oly_plan_costs costs;
-    size_t arena, heap; /* bytes of the plan itself; and of all that was allocated for it */
+    size_t arena, heap; /* bytes of the plan itself; and of all allocations for it */
     double seconds;
     uint64_t fingerprint;
 } measured;
 
-/* Of this thread's own work: what else the machine does is not planning. */
+/* CPU time of this thread: other load on the machine does not count. */
 static double seconds_now(void)
 {
     struct timespec t;
@@ -158,14 +158,14 @@ static measured plan(int k)
         {
             const oly_plan *made = NULL;
             program p = programs[k]();
-            oly_arena_trim(); /* what plans kept for the next one is counted again */
+            oly_arena_trim(); /* memory kept for later plans is counted again */
             size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
             double began = seconds_now();
             assert_int_equal(oly_function_plan(p.f, p.n_in, p.in, &made), OLY_OK);
             double took = seconds_now() - began;
             m.seconds = took < m.seconds ? took : m.seconds;
             m.heap = mallinfo2().uordblks + mallinfo2().hblkhd - before;
-            m.arena = made->arena.used; /* blocks begin where malloc has them */
+            m.arena = made->arena.used; /* blocks begin where malloc places them */
             m.fingerprint = made->fingerprint;
             assert_int_equal(oly_costs_n(&m.costs, p.f, p.n_in, p.in), OLY_OK);
         }
@@ -195,7 +195,7 @@ static void a_simulated_plan_is_that_of_rank_0(void **state)
     finish();
 }
 
-/* Of the reduction over all devices the steps and bytes grow with the logarithm, everything else not at all. */
+/* Steps and bytes grow with the logarithm for the reduction over all devices, not at all for everything else. */
 static void plans_for_many_devices_are_those_for_few(void **state)
 {
     (void)state;
@@ -223,14 +223,14 @@ static void plans_for_many_devices_are_those_for_few(void **state)
     for (int k = 0; k < N_PROGRAMS; k++) { /* of eight devices in one process none has neighbours in other processes */
         assert_in_range(many[k].arena, 1, 3 * few[k].arena);
         assert_in_range(many[k].arena, 1, 2 * some[k].arena);
-        assert_true(many[k].seconds < 4 * few[k].seconds + 1e-4); /* less than twice, when nothing else runs */
+        assert_true(many[k].seconds < 4 * few[k].seconds + 1e-4); /* less than twice on an idle machine */
         assert_in_range(many[k].costs.scratch_bytes, 0, 2 * few[k].costs.scratch_bytes + 16384);
-        if (few[k].heap == 0) { /* sanitizers and valgrind have a malloc of their own that does not tell */
+        if (few[k].heap == 0) { /* sanitizers and valgrind have a malloc of their own without statistics */
             print_message("what programs allocate is not counted here: not checked\n");
             continue;
         }
         assert_in_range(many[k].heap, 1, 4 * few[k].heap + 200000);
-        assert_in_range(many[k].heap, 1, 2 * some[k].heap + 16384); /* the exchanges of a fold: with the logarithm */
+        assert_in_range(many[k].heap, 1, 2 * some[k].heap + 16384); /* the exchanges of a reduction: logarithmic */
     }
 }
 
@@ -256,7 +256,7 @@ static void arrays_have_types_and_no_values(void **state)
     oly_array y = oly_apply(oly_jit(twice, 1, 1), oly_add(x, oly_from_host(&number, OLY_FLOAT32, 0, NULL)));
     assert_non_null(y);
     assert_int_equal(oly_shard_count(y), 16);
-    assert_int_equal(oly_get_shard(y, 15).start[0], 15 * 63); /* 62.5 rows a device, the larger parts first */
+    assert_int_equal(oly_get_shard(y, 15).start[0], 15 * 63); /* 62.5 rows per device, the larger parts first */
     assert_int_equal(oly_block_until_ready(y), OLY_OK);
     oly_array small = oly_sum(oly_slice(y, "0, :10"));
     assert_int_equal(oly_last_status(), OLY_OK);

@@ -1,8 +1,8 @@
-/* run: ranks=1  Movements planned for machines that are not there: all-gathers, broadcasts, all-to-alls, transposes and others of
- * every kind take a process on machines of any size at most twice the work and the memory that they take for eight devices, and
- * so do their explanations; they move the bytes that they must; gathers and broadcasts go in as many stages as the number of
- * processes has bits, which explanations tell.
- *   GROWTH_LIST=1   prints every movement with its work for each size of machine, and goes on after a failure */
+/* run: ranks=1  Transfers planned for simulated machines: all-gathers, broadcasts, all-to-alls, transposes and others take a
+ * process on machines of any size at most twice the work and the memory that they take for eight devices, and so do their
+ * explanations; they move no more bytes than necessary; gathers and broadcasts have as many stages as the number of processes
+ * has bits, which explanations show.
+ *   GROWTH_LIST=1   prints every transfer with its work for each size of machine, and continues after a failure */
 #include "array/function.h"
 #include "check.h"
 #include "check_session.h"
@@ -24,9 +24,9 @@ static void finish(void)
     unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 
-/* -- movements -------------------------------------------------------------------------------------------------------------- */
+/* -- transfers ----------------------------------------------------------------------------------------------------- */
 
-/* All devices in a line. */
+/* All devices along one axis. */
 static oly_mesh line(void)
 {
     char axes[64];
@@ -34,7 +34,7 @@ static oly_mesh line(void)
     return oly_make_mesh(axes);
 }
 
-/* Devices in another order: beginning with the last, with the second, shuffled; or without the first ones. */
+/* Devices in another order: from the last, from the second, shuffled; or without the first ones. */
 enum { BACKWARDS, SHIFTED, SHUFFLED, REST };
 
 static oly_mesh listed(int order, int n_axes, const int *size)
@@ -82,7 +82,7 @@ static oly_mesh rectangle_backwards(void)
     return listed(BACKWARDS, 2, (int[]){oly_mesh_axis_size(m, 0), oly_mesh_axis_size(m, 1)});
 }
 
-/* As near a cube as the number of devices allows. */
+/* As close to a cube as the number of devices allows. */
 static oly_mesh cube(void)
 {
     char axes[64];
@@ -98,15 +98,15 @@ static oly_mesh cube(void)
 
 typedef struct movement {
     const char *name;
-    oly_sharding from, to; /* from NULL: what every process has */
+    oly_sharding from, to; /* from NULL: the value is on every process */
     int64_t shape[2];
-    int64_t received; /* bytes by the devices of a process together; -1: not said */
+    int64_t received; /* bytes received by the devices of a process together; -1: not checked */
     bool staged;
 } movement;
 
-enum { N_TOLD = 13, N_MOVEMENTS = 38 }; /* of the first, all is known that is looked at */
+enum { N_TOLD = 13, N_MOVEMENTS = 38 }; /* of the first 13 everything is checked */
 
-/* As large as the machine: those of which less is known. */
+/* As large as the machine: those that are checked less. */
 static movement make_other(int k)
 {
     int64_t n = oly_device_count(), few = 4 * n, uneven = few + 5;
@@ -148,7 +148,7 @@ static movement make_other(int k)
     return some[k];
 }
 
-/* As large as the machine: four float32 for each device, or one for each pair of devices. */
+/* As large as the machine: four float32 per device, or one per pair of devices. */
 static movement make(int k)
 {
     int64_t n = oly_device_count(), few = 4 * n, own = 4 * 4 * 4, all = few * 4 * 4, here = oly_local_device_count();
@@ -204,8 +204,8 @@ static void place(const oly_array *in, oly_array *out, void *to)
 
 typedef struct measured {
     oly_plan_costs costs;
-    size_t arena;     /* bytes that the plan keeps: in blocks of which each is as large as those before together */
-    long work, bytes; /* and what was taken to make it, without the room left in blocks */
+    size_t arena;     /* bytes that the plan keeps: in blocks, each as large as those before together */
+    long work, bytes; /* what was allocated to make it, without free space in blocks */
 } measured;
 
 static oly_array operand(const movement *v)
@@ -238,7 +238,7 @@ static measured plan(int k)
 
 /* -- tests ------------------------------------------------------------------------------------------------------------------ */
 
-/* The first of each are the few devices that the others are compared with. */
+/* The first of each row is the small machine that the others are compared with. */
 static const char *const machines[2][7] = {
     {"1x8", "2x8", "17x8", "64x8", "1000x8", "25000x4", "12500x8"},
     {"8x1", "17x1", "64x1", "100000x1"},
@@ -281,7 +281,7 @@ static void many_devices_cost_what_few_do(void **state)
     check_growth(complaints);
 }
 
-/* Listed at once or later, directly or in stages: as many bytes, and it is one collective. */
+/* Listed at once or later, directly or in stages: the same bytes, and one collective. */
 static void however_it_goes_it_costs_the_same(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void however_it_goes_it_costs_the_same(void **state)
         }
 }
 
-/* The explanation of a movement in a simulated job, to be freed; and the work that it takes, with planning. */
+/* The explanation of a transfer in a simulated job, to be freed; and its work, with planning. */
 static char *explained(int k, oly_explain_form form, long *work)
 {
     char *text = NULL;
@@ -335,7 +335,7 @@ static void explanations_do_not_grow(void **state)
     }
     for (int form = OLY_EXPLAIN_TEXT; form <= OLY_EXPLAIN_DOT; form++)
         for (int k = 0; k < N_MOVEMENTS; k++) {
-            assert_in_range(length[1][form][k], 1, 2 * length[0][form][k] + 512); /* a step more may be explained */
+            assert_in_range(length[1][form][k], 1, 2 * length[0][form][k] + 512); /* one more step may be explained */
             assert_in_range(work[1][form][k], 1, 2 * work[0][form][k]);
         }
 }

@@ -1,7 +1,8 @@
-/* run: ranks=1  Reductions planned for machines that are not there: sums and other reductions, of one length and of many, over one
- * axis of a mesh and over several, small ones and those that are folded in slices, scattered, running, and those of a training
- * step. For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and a quarter more steps: levels
- * are listed by the first run, and who gives what to whom is found once for a mesh and its axes. Times are printed. */
+/* run: ranks=1  Reductions planned for simulated machines: sums and others, of one length and of many, over one axis of
+ * a mesh and over several, small ones and those reduced in slices, scattered, running, and those of a training step.
+ * For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and a quarter more
+ * steps: levels are listed by the first run, and who sends what to whom is found once for a mesh and its axes. Times
+ * are printed. */
 #include "array/function.h"
 #include "check_session.h"
 #include "count_work.h"
@@ -22,7 +23,7 @@ static void many_sums(const oly_array *in, oly_array *out, void *user)
         out[0] = oly_add(oly_mul(oly_tanh(out[0]), 0.5), oly_sum(out[0]));
 }
 
-/* Each of another length, multiples of a number. */
+/* Different lengths, multiples of a number. */
 static void sums_of_many_lengths(const oly_array *in, oly_array *out, void *user)
 {
     oly_array x = in[0];
@@ -60,7 +61,7 @@ static void running(const oly_array *in, oly_array *out, void *user)
     out[0] = x;
 }
 
-/* Over every set of dimensions of three. */
+/* Over every subset of three dimensions. */
 static void over_some_axes(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -71,7 +72,7 @@ static void over_some_axes(const oly_array *in, oly_array *out, void *user)
     out[0] = x;
 }
 
-/* The results stay cut over the axis that was reduced. */
+/* The results stay split over the reduced axis. */
 static void scattered(const oly_array *in, oly_array *out, void *user)
 {
     oly_array x = in[0];
@@ -129,7 +130,7 @@ static oly_mesh line(void)
     return oly_make_mesh(axes);
 }
 
-/* c is inside of processes of eight devices, a and b go over many of them. */
+/* c is inside processes of eight devices, a and b cross many of them. */
 static oly_mesh grid(bool two)
 {
     char axes[64];
@@ -149,7 +150,7 @@ static program of_one(const char *name, oly_function body, void *user, oly_shard
 static program train(void)
 {
     static oly_fn slope;
-    static const int width[LAYERS + 1] = {8, 24, 96, 160, 48, 16, 1}; /* some are folded in slices */
+    static const int width[LAYERS + 1] = {8, 24, 96, 160, 48, 16, 1}; /* some are reduced in slices */
     oly_mesh x = line();
     slope = oly_grad(oly_jit(loss, LAYERS + 1, 1), .argnums = "0, 1, 2, 3, 4, 5");
     program p = {"training", oly_jit(training, LAYERS + 1, LAYERS, .user = &slope), LAYERS + 1, {NULL}};
@@ -191,8 +192,8 @@ static program make(int k)
 typedef struct measured {
     oly_plan_costs costs;
     size_t bytes;      /* of the plan and its graph */
-    long taken, work;  /* count_work.h: exchanges, and what is not kept, too */
-    int64_t looked_at; /* lists of partial results, and pieces of messages, that were made and not copied */
+    long taken, work;  /* count_work.h: exchanges, and temporary data, too */
+    int64_t looked_at; /* lists of partial results, and of transfers, that were made and not copied */
     double seconds;
 } measured;
 
@@ -206,7 +207,7 @@ static double seconds_now(void)
 static measured plan(int k, const char **name)
 {
     measured m = {.seconds = 1e9};
-    for (int repeat = 0; repeat < 3; repeat++) /* the first one makes meshes, and what reductions have in common */
+    for (int repeat = 0; repeat < 3; repeat++) /* the first one makes meshes, and data that reductions share */
         OLY_SCOPE
         {
             const oly_plan *made = NULL;
@@ -247,7 +248,7 @@ static void plans_of_reductions_hardly_grow(void **state)
     for (int j = 0; j < N_SIZES; j++)
         for (int k = 0; k < N_PROGRAMS; k++) {
             const measured *few = &m[strstr(sizes[j], "x1") ? 4 : 0][k];
-            assert_in_range(m[j][k].looked_at, 0, k < 2 ? 800 : 8000); /* sums alike are listed once, then copied */
+            assert_in_range(m[j][k].looked_at, 0, k < 2 ? 800 : 8000); /* equal sums are listed once, then copied */
             assert_true(m[j][k].costs.steps <= few->costs.steps + few->costs.steps / 4);
             bool good =
                 m[j][k].bytes <= 2 * few->bytes && m[j][k].taken <= 2 * few->taken && m[j][k].work <= 2 * few->work;

@@ -1,5 +1,5 @@
-/* run: ranks=1,2,4 devices=8 timeout=240  What OLYMPUS_VERIFY promises: a plan that computes something else is found, with the operation, the
- * element and the optimisation; a plan that is right is not complained of, whatever it reorders. */
+/* run: ranks=1,2,4 devices=8 timeout=240  OLYMPUS_VERIFY: a plan that computes something else is found, with the
+ * operation, the element and the optimisation; a correct plan is never reported, whatever it reorders. */
 #include "check.h"
 #include "check_session.h"
 #include "core/error.h"
@@ -28,7 +28,7 @@ static void for_each_step(oly_block *b, void (*damage)(oly_step *s))
     }
 }
 
-/* What a wrong fusion does: sums become differences where operations run together. */
+/* A wrong fusion: sums become differences in fused operations. */
 static void subtract(oly_step *s)
 {
     if (s->kind == OLY_STEP_TILE && s->tile.program.n_instructions > 2)
@@ -44,7 +44,7 @@ static void wrong_fusion(oly_plan *plan)
         for_each_step(plan->main, subtract);
 }
 
-/* What a wrong exchange does: what comes from neighbours stays away. */
+/* A wrong exchange: neighbours' elements do not arrive. */
 static void forget_copies(oly_step *s)
 {
     if (s->kind == OLY_STEP_MOVE)
@@ -56,7 +56,7 @@ static void wrong_exchange(oly_plan *plan)
         for_each_step(plan->main, forget_copies);
 }
 
-/* What a wrong loop over fields does: magnitudes become negative. */
+/* A wrong loop over fields: magnitudes become negative. */
 static void negate(oly_step *s)
 {
     const oly_tiling *m = s->kind == OLY_STEP_STENCIL ? s->stencil.march : NULL;
@@ -130,7 +130,7 @@ static void spread_out(oly_array i, oly_array *carry, void *user)
     carry[0] = oly_update(carry[0], "1:-1, :", oly_mul(inside, 0.5));
     carry[1] = oly_add(carry[1], oly_sum(oly_square(carry[0])));
 }
-/* No rounding anywhere, but steps that would enlarge one. */
+/* No rounding anywhere, but steps that would magnify it. */
 static void whole_numbers(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
@@ -158,7 +158,7 @@ static void on_each(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(in[0], oly_psum(oly_sum(in[0]), "x"));
 }
 
-/* Sums everywhere, loops of every kind, a branch, a product, a map over the devices, a gradient. */
+/* Sums, all kinds of loops, a branch, a product, a map over the devices, a gradient. */
 static void everything(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -191,7 +191,7 @@ static void a_wrong_operation_is_named(void **state)
     oly_clear_error();
 }
 
-/* Only devices with neighbours get something wrong: all processes say the same. */
+/* Only devices with neighbours get something wrong: all processes report the same. */
 static void a_wrong_exchange_is_found_on_every_process(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void a_wrong_exchange_is_found_on_every_process(void **state)
     oly_plan_damage = NULL;
 }
 
-/* Conversions and changes of sign are exact, beside fused sums, too: they excuse nothing. */
+/* Conversions and negations are exact, beside fused sums too: they excuse nothing. */
 static void a_wrong_loop_of_exact_values_is_found(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void first_columns(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_exp(oly_slice(in[0], ":, :2"));
 }
 
-/* A donated operand is given away as ever, after it has been copied. */
+/* A donated operand is copied before it is donated. */
 static void donated_operands_are_compared_too(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static void donated_operands_are_compared_too(void **state)
         assert_int_equal(oly_call(f, OLY_IN(x), OLY_OUT(x)), OLY_OK);
     assert_true(oly_item(oly_sum(x)) == 16 * 0.875);
     x = oly_device_put(oly_zeros(OLY_FLOAT32, 16, 64), oly_named(mesh, "x"));
-    f = oly_jit(first_columns, 1, 1); /* a smaller result, in memory of the larger operand */
+    f = oly_jit(first_columns, 1, 1); /* a smaller result in memory of the larger operand */
     assert_int_equal(oly_call(f, OLY_IN(x), OLY_OUT(x)), OLY_OK);
     assert_true(oly_item(oly_sum(x)) == 32);
 }
@@ -268,7 +268,7 @@ static void negated(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_neg(in[0]);
 }
 
-/* What leaves a region of Explicit axes of one mesh meets what is placed over another. */
+/* A value that leaves a region of Explicit axes meets one that is placed over another mesh. */
 static void beside_a_region(const oly_array *in, oly_array *out, void *user)
 {
     const oly_mesh *meshes = user;
@@ -291,7 +291,7 @@ static void regions_end_before_other_meshes(void **state)
     assert_true(oly_item(oly_sum(y)) == 32 - 28);
 }
 
-/* It looks at the first run only. */
+/* Only the first run is verified. */
 static void later_runs_are_not_compared(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@ int64_t capture_draw(capture_random *r, int64_t n)
     return n > 0 ? (int64_t)((z ^ (z >> 31)) >> 11) % n : 0;
 }
 
-/* -- arrays for loops to capture ---------------------------------------------------------------------------------------- */
+/* -- arrays for loops to capture ----------------------------------------------------------------------------------- */
 
 static void look(site *s, oly_array x)
 {
@@ -18,7 +18,7 @@ static void look(site *s, oly_array x)
         s->seen[s->n++] = x;
 }
 
-/* Views of what is seen, views of those, and some new values. */
+/* Views of the visible values, views of those, and some new values. */
 static void look_at_views(site *s, int n, int rank, const int64_t *around)
 {
     for (int k = 0; k < n; k++) {
@@ -92,7 +92,7 @@ static oly_array number(int64_t i)
     return oly_from_host(&n, OLY_INT32, 0, NULL);
 }
 
-/* Beside the fields a loop may note what it sees of them: a number, and one for each step. */
+/* Beside the fields a loop may record observations of them: a number, and one for each step. */
 enum { NOTED = 2, NOTED_LENGTH = 4 };
 
 static void watch(const inner *in, oly_array i, const oly_array *before, oly_array *carry)
@@ -117,7 +117,7 @@ static void counted_body(oly_array i, oly_array *carry, void *user)
         watch(in, i, before, carry);
 }
 
-/* A loop with a counter, and what it noted as further values to look at. */
+/* A loop with a counter, and its observations as further values. */
 static void run_counted(site *s, inner *in, int64_t lower, int64_t count, oly_array *carry)
 {
     int n = (int)in->count;
@@ -255,7 +255,7 @@ static void second_branch(const oly_array *in, oly_array *out, void *user)
     branch(user, in, out, false);
 }
 
-/* Inside a function that is called here: reads as near, and rolls, as here. */
+/* Inside a function that is called here: reads as near, and shifts, as here. */
 static inner like_here(site *s)
 {
     return (inner){.outer = s,
@@ -372,7 +372,7 @@ oly_array capture_shared_out(site *s, oly_array x)
     return capture_note(s, oly_concatenate_n(n, made, 0), "shards of v%d", capture_name_of(x));
 }
 
-/* -- the whole ---------------------------------------------------------------------------------------------------------- */
+/* -- the whole program --------------------------------------------------------------------------------------------- */
 
 static int64_t extent(capture_random *r)
 {
@@ -429,7 +429,7 @@ void capture_program_run(const oly_array *in, oly_array *out, void *user)
         look(&s, in[k]);
     }
     look_at_views(&s, 1 + (int)draw(&s, 3), p->input[0].rank, p->input[0].shape);
-    if (one_in(&s, 3)) { /* what the loop begins with is a view, too */
+    if (one_in(&s, 3)) { /* the loop's initial value is a view, too */
         oly_array x =
             capture_as_number(&s, capture_fitted(&s, capture_any_seen(&s), p->input[0].rank, p->input[0].shape));
         carry[0] = x ? x : carry[0];

@@ -1,5 +1,6 @@
-/* Random programs around loops that read views of arrays from outside: what test_captures_random.c runs, compiled and call by call.
- * A program is its seed: each run of it draws the same numbers again, from shapes alone, and so makes the same calls. */
+/* Random programs around loops that read views of captured arrays, for test_captures_random.c: compiled and call by
+ * call. A program is its seed: each run draws the same numbers again, from shapes alone, and so makes the same
+ * calls. */
 #ifndef CAPTURE_PROGRAM_H
 #define CAPTURE_PROGRAM_H
 #include <olympus.h>
@@ -14,13 +15,13 @@ typedef struct capture_input {
 
 typedef struct capture_program {
     uint64_t seed;
-    int n_in, n_out; /* n_out: so many of the inputs, the first ones, are what the loops begin with */
+    int n_in, n_out; /* n_out: how many of the inputs, from the first, the loops start from */
     capture_input input[CAPTURE_INPUTS];
     bool slope;    /* its derivative: the result is a number */
-    bool plain;    /* call by call: loops are written out, nothing is traced */
-    bool print;    /* then: says what it does */
-    bool places;   /* puts constraints on values */
-    oly_mesh mesh; /* its axis x has `parts` devices: of constraints, and of maps over devices */
+    bool plain;    /* call by call: loops are unrolled, nothing is traced */
+    bool print;    /* prints the program */
+    bool places;   /* adds constraints */
+    oly_mesh mesh; /* its axis x has `parts` devices: for constraints, and for maps over devices */
     int parts;
 } capture_program;
 

@@ -1,5 +1,5 @@
-/* See capture_values.h. Numbers are whole or have few binary digits, so that sums are exact in any order; what grows too large is
- * left out by the test. */
+/* See capture_values.h. Numbers are integers or have few binary digits, so that sums are exact in any order; the test
+ * leaves out programs whose values get too large. */
 #include "capture_values.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ void capture_say(const site *s, const char *text, int64_t number)
 
 /* -- views: an array as one of another shape ---------------------------------------------------------------------------- */
 
-/* By so many elements, with ones in the gap. */
+/* Shifted by `by` elements, with ones in the gap. */
 static oly_array moved_on(site *s, oly_array x, int d, int64_t by)
 {
     int64_t has = oly_dim(x, d), low[MOST_RANK] = {0}, high[MOST_RANK] = {0};
@@ -107,7 +107,7 @@ static oly_array along(site *s, oly_array x, int d, int64_t size)
                         (int)high[d], d);
 }
 
-/* Some part of x, turned, moved or repeated, that has this shape. */
+/* A slice of x, reversed, shifted or repeated, that has this shape. */
 oly_array capture_fitted(site *s, oly_array x, int rank, const int64_t *shape)
 {
     bool repeats = false;
@@ -170,7 +170,7 @@ oly_array capture_any_seen(site *s)
 
 static oly_array sums(site *s, oly_array x);
 
-/* Something that is computed of all of x, or by value. */
+/* A function of all of x, or by value. */
 static oly_array special(site *s, oly_array x)
 {
     int rank = oly_rank(x), d = rank > 0 ? (int)draw(s, rank) : 0;
@@ -240,7 +240,7 @@ static oly_array special(site *s, oly_array x)
     }
 }
 
-/* Sums over dimensions, which devices have in parts, and what is linear in them. */
+/* Sums over dimensions that devices have in parts, and linear functions of them. */
 static oly_array sums(site *s, oly_array x)
 {
     int rank = oly_rank(x), d = rank > 0 ? (int)draw(s, rank) : 0;
@@ -274,7 +274,7 @@ static oly_array leaf(site *s, int rank, const int64_t *shape)
 {
     oly_array x = capture_any_seen(s);
     if (s->near) {
-        /* whole */
+        /* the whole dimension */
     } else if (one_in(s, 8)) {
         x = special(s, x);
     } else if (!s->p->slope && one_in(s, 25) && oly_size(x) > 0 && oly_rank(x) > 0) {
@@ -310,7 +310,7 @@ static oly_array mask(site *s, int rank, const int64_t *shape)
     return x && y ? capture_note(s, oly_gt(x, y), "v%d > v%d", capture_name_of(x), capture_name_of(y)) : NULL;
 }
 
-/* A sum of parts of one array, some shifted: a stencil. */
+/* A sum of slices of one array, some shifted: a stencil. */
 static oly_array taps(site *s, int rank, const int64_t *shape)
 {
     static const double factors[] = {1, -1, 0.5, 2, 1, 0.25};
@@ -416,7 +416,7 @@ static oly_array padded(site *s, int rank, const int64_t *shape)
     return y ? capture_note(s, oly_pad(y, 2, low, high, NULL), "pad(v%d)", capture_name_of(y)) : NULL;
 }
 
-/* What carry x becomes. */
+/* The next value of carry x. */
 oly_array capture_next_of(site *s, oly_array x)
 {
     int rank = oly_rank(x);

@@ -1,35 +1,35 @@
-/* A place in a random program (capture_program.h) and the values that are made there. Between capture_program.c and
- * capture_values.c. */
+/* A point in a random program (capture_program.h) and the values that are computed there. Shared by capture_program.c
+ * and capture_values.c. */
 #ifndef CAPTURE_VALUES_H
 #define CAPTURE_VALUES_H
 #include "capture_program.h"
 
 enum { MOST_SEEN = 14, MOST_RANK = 4 };
 
-/* A place in the program where calls are made: what they may read. */
+/* A point in the program where calls are made: what they may read. */
 typedef struct site {
     const capture_program *p;
     capture_random random;
-    int depth; /* of loops, branches and maps around */
+    int depth; /* nesting depth of loops, branches and maps */
     int n;
     oly_array seen[MOST_SEEN];
-    int n_carry;    /* seen[0..n_carry-1] change in the loop around */
+    int n_carry;    /* seen[0..n_carry-1] change in the enclosing loop */
     oly_array step; /* the counter; NULL: none */
-    bool rolls;     /* near: dimensions may go round */
+    bool rolls;     /* near: dimensions may be periodic */
     bool manual;    /* in the program of one device */
-    bool near;      /* reads elements near by only, as loops over fields do */
+    bool near;      /* reads only nearby elements, as loops over fields do */
 } site;
 
-/* What the function of a loop, a branch or a map is given: the same calls from the same seed whenever it runs. */
+/* The context of the function of a loop, a branch or a map: the same calls from the same seed whenever it runs. */
 typedef struct inner {
     const site *outer;
     uint64_t seed;
-    int n_outer; /* of outer->seen, what was there */
+    int n_outer; /* how many of outer->seen existed */
     int64_t count;
     bool conditional, near, rolls, watches, manual;
-    bool rounds; /* keeps numbers small, and whole */
+    bool rounds; /* keeps numbers small integers */
     oly_array most,
-        neighbour; /* in a program of one device, call by call: over all devices; what comes from the one before */
+        neighbour; /* in a program of one device, call by call: over all devices; the value from the previous one */
 } inner;
 
 static inline int64_t draw(site *s, int64_t n)
@@ -45,17 +45,17 @@ static inline bool one_in(site *s, int64_t n)
 /* -- capture_values.c -- */
 void capture_names_begin(bool print);
 int capture_name_of(oly_array x);
-/* Prints what x is, if it is to be printed; gives x back. */
+/* Prints what x is, if printing is on; returns x. */
 oly_array capture_note(const site *s, oly_array x, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void capture_say(const site *s, const char *text, int64_t number);
-/* Some part of x, turned, moved or repeated, that has this shape; NULL: there is none. */
+/* A slice of x, reversed, shifted or repeated, that has this shape; NULL: impossible. */
 oly_array capture_fitted(site *s, oly_array x, int rank, const int64_t *shape);
 oly_array capture_as_number(site *s, oly_array x);
 oly_array capture_any_seen(site *s);
-/* What carry x becomes: of the same type. */
+/* The next value of carry x, of the same type. */
 oly_array capture_next_of(site *s, oly_array x);
 
-/* -- capture_program.c: what a branch, each element of a batch, a function called, and each device make of x -- */
+/* -- capture_program.c: what a branch, each element of a batch, a called function, and each device compute from x -- */
 oly_array capture_branched(site *s, oly_array x);
 oly_array capture_mapped(site *s, oly_array x);
 oly_array capture_called(site *s, oly_array x);

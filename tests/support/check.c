@@ -1,8 +1,8 @@
-/* The main of every test program: cmocka under MPI. cmocka alone would interleave the lines of all ranks, and a
- * rank whose assertion failed would leave the others waiting in a collective. So the ranks other than 0 print
- * into a file beside the program (NAME.rank-N; tests/run.sh shows what a crashed rank left there), and each
- * test is wrapped: before the next one begins, a failure of the last one ends the whole job. Only then, because
- * cmocka prints the reason after the test. */
+/* The main of every test program: cmocka under MPI. cmocka alone would interleave the lines of all ranks, and a rank
+ * whose assertion failed would leave the others waiting in a collective. So the ranks other than 0 print to a file
+ * beside the program (NAME.rank-N; tests/run.sh shows what a crashed rank left there), and each test is wrapped: a
+ * failure ends the whole job before the next test begins, and not earlier, because cmocka prints the reason after the
+ * test. */
 #include "check.h"
 #include "check_races.h"
 #include "core/error.h"
@@ -14,13 +14,13 @@
 extern char *program_invocation_name;
 
 static struct {
-    const struct CMUnitTest *tests; /* as the program gave them */
+    const struct CMUnitTest *tests; /* as given by the program */
     int count, current;             /* `current` is the running one; -1 before the first */
     bool open;                      /* the current test has neither returned nor been skipped */
     int passed, skipped;
     bool started_mpi;
     int rank, ranks;
-    int screen[2];   /* the real standard output and error of a rank whose own go to a file; else -1 */
+    int screen[2];   /* the real standard output and error of a rank that writes to a file; else -1 */
     char path[4096]; /* that file */
 } check = {.current = -1, .ranks = 1, .screen = {-1, -1}};
 
@@ -33,7 +33,7 @@ static void capture_output(void)
         return;
     int file = open(check.path, O_CREAT | O_TRUNC | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
     if (file < 0)
-        return; /* a folder that cannot be written: output is mixed, results are the same */
+        return; /* the folder is not writable: output is mixed, results are the same */
     fflush(NULL);
     for (int i = 0; i < 2; i++) {
         check.screen[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 3);
@@ -62,7 +62,7 @@ static void release_output(bool show)
     unlink(check.path);
 }
 
-/* A program that ends by exit() somewhere below still shows what it said. */
+/* A program that calls exit() still shows its output. */
 static void show_output_at_exit(void)
 {
     release_output(true);
@@ -76,14 +76,14 @@ static void print_counts(int failed)
 
 /* -- failing together ------------------------------------------------------------------------------------ */
 
-/* Ends the job: the other ranks may be waiting for this one in the middle of a test. */
+/* Ends the job: other ranks may be waiting for this one in the middle of a test. */
 static void end_job(void)
 {
     release_output(true);
     fprintf(stderr, "rank %d of %d failed in test %d of %d; ending the job\n", check.rank, check.ranks,
             check.current + 1, check.count);
     print_counts(1);
-    usleep(100000); /* lets the launcher pass the output on before it takes everything down */
+    usleep(100000); /* lets the launcher forward the output before it ends all ranks */
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -121,7 +121,7 @@ static int before(void **state)
 static void run(void **state)
 {
     check.tests[check.current].test_func(state);
-    check.open = false; /* reached only when no assertion failed */
+    check.open = false; /* reached only if no assertion failed */
     check.passed++;
 }
 

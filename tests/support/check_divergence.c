@@ -14,7 +14,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* -- what every program has ---------------------------------------------------------------------------------------- */
+/* -- setup of every program ---------------------------------------------------------------------------------------- */
 
 static oly_mesh mesh_without(int rank)
 {
@@ -65,7 +65,7 @@ void tripled(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_mul(in[0], 3);
 }
 
-/* -- uses: true when a value was handed out ----------------------------------------------------------------------------- */
+/* -- uses: true if a value was returned ---------------------------------------------------------------------------- */
 
 static bool use_sum(oly_array y)
 {
@@ -134,7 +134,7 @@ static int n_slow, n_missed;
 static struct slow {
     double seconds;
     const char *name, *use;
-} slowest[SHOWN + 1]; /* the slowest first, and room for the next */
+} slowest[SHOWN + 1]; /* the slowest first, and room for one more */
 
 static void note_seconds(const difference *d, const struct use *u, double seconds)
 {
@@ -174,7 +174,7 @@ bool difference_is_named(const char *file, const char *text, int number)
     return number == 0 || strstr(text, place);
 }
 
-/* What is wrong with how the program ended on this rank, or "". */
+/* Checks how the program ended on this rank; `wrong` is "" if as expected. */
 static void run(const char *file, const difference *d, const struct use *u, int who, char *wrong, size_t size)
 {
     setting s;
@@ -208,14 +208,14 @@ static void check(const char *file, const difference *d, const struct use *u, in
     print_message("%s, %s, rank %d differs: %s\n", d->name, u->name, who, wrong);
 }
 
-/* Nobody else wants the cores: then it is known how long it may take. */
+/* Is nothing else using the cores? Then the time limit applies. */
 static bool is_idle(void)
 {
     double load[1];
     return getloadavg(load, 1) == 1 && load[0] < 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-/* One line of what all ranks have seen; the times are those of rank 0. */
+/* One line that sums up all ranks; the times are those of rank 0. */
 static void sum_up(int n_programs, int n_differences)
 {
     int mine[2] = {n_missed, n_slow}, all[2 * MOST_RANKS];
@@ -249,6 +249,6 @@ void differences_are_refused(const char *file, int n_differences, const differen
     sum_up(n, n_differences);
     if (n_missed > 0)
         fail_msg("%d of %d programs", n_missed, n);
-    if (idle && n_slow > 1) /* one may have met something else on this machine */
+    if (idle && n_slow > 1) /* a single one may have been delayed by something else on this machine */
         fail_msg("%s took %.2f s", slowest[0].name, slowest[0].seconds);
 }

@@ -1,10 +1,10 @@
-/* Programs in which one rank does something else than all others: each must be refused on every rank, with the lines of both calls, and
- * without handing out a value. For test_divergence*.c.
+/* Programs in which one rank does something else than all others: each must be refused on every rank, with the lines of both
+ * calls, and without returning a value. For test_divergence*.c.
  *
- * A program makes an array in a way in which one rank differs, and then uses it in some way. Every difference is tried with several
- * uses, and the rank that differs changes.
+ * A program makes an array in a way in which one rank differs, and then uses it in some way. Every difference is tried with
+ * several uses, and the rank that differs changes.
  *   DIVERGENCE=all     every difference with every use (else each with two of them)
- *   DIVERGENCE=name    those of which the name has this in it
+ *   DIVERGENCE=name    those whose name contains this
  *   DIVERGENCE_PRINT=1 print each program before it runs */
 #ifndef CHECK_DIVERGENCE_H
 #define CHECK_DIVERGENCE_H
@@ -23,10 +23,10 @@ typedef struct setting {
     int64_t n;
 } setting;
 
-/* Where the calls are that differ, on the odd rank and on the others; 0: unknown. */
+/* Source lines of the calls that differ, on the odd rank and on the others; 0: unknown. */
 extern int line, other;
 #define AT(...) (line = other = __LINE__, __VA_ARGS__)
-/* The difference's own calls have handed out a value, or have used it up: it is not used any more. */
+/* The difference's own calls have returned a value, or have used it up: it is not used afterwards. */
 extern bool handed_out, used_up;
 
 typedef struct difference {
@@ -59,16 +59,18 @@ typedef struct difference {
         return oly_add(a, b);                                                                                          \
     }
 
-/* A number that each process has made for itself: 2 on the odd rank, 1 on others. */
+/* A number that differs by process: 2 on the odd rank, 1 on others. */
 oly_array own_scalar(const setting *s, oly_dtype type);
-/* Functions of one array to be compiled or called in branches. */
+/* Functions of one array, to be compiled or called in branches. */
 void doubled(const oly_array *in, oly_array *out, void *user);
 void tripled(const oly_array *in, oly_array *out, void *user);
 
-/* Begins a program in which rank who (modulo the ranks) differs, and ends it: oly_finalize's status; *seconds since prepared. */
+/* Begin a program in which rank who (modulo the ranks) differs, and end it: oly_finalize's status; *seconds since
+ * prepared. */
 void difference_begin(setting *s, int who);
 int difference_end(double *seconds);
-/* Runs the list; `file` is what messages must name. Prints the slowest; on a machine that was idle fails if more than one took over a second. */
+/* Runs the list; messages must name `file`. Prints the slowest; on an idle machine fails if more than one took over a
+ * second. */
 void differences_are_refused(const char *file, int n, const difference *list);
 /* The test of a list of differences. */
 #define REFUSED(list)                                                                                                  \

@@ -90,7 +90,7 @@ static inline oly_node *operand(const char *text)
     return number(strchr(text, '.') != NULL, strtod(text, NULL));
 }
 
-static oly_node *last; /* what the last composition made */
+static oly_node *last; /* the result of the last composition */
 
 /* Type of the result, or "OLY_SHAPE: message". */
 static inline const char *outcome(oly_compose *compose, const oly_recipe *recipe, const char *operands)
@@ -211,7 +211,7 @@ static inline const char *parted(oly_compose *compose, const char *slices, const
     return outcome(compose, &recipe, operands);
 }
 
-/* A loop over one carry of this type whose body is x * captured, or, when `grow`, x compared (another type). */
+/* A loop over one carry of this type whose body is x * captured or, if `grow`, a comparison (another type). */
 static inline oly_status make_loop(bool grow, oly_node **result)
 {
     oly_graph *body = oly_graph_new("body");

@@ -12,7 +12,7 @@ static const char *space(const char *s)
     return s + strspn(s, " \t\r\n");
 }
 
-/* Each returns what comes after, or NULL; *bad is then where it went wrong. */
+/* Each returns what follows, or NULL; *bad is then the position of the error. */
 static const char *value(const char *s, int depth, const char **bad);
 
 static const char *fail(const char *s, const char **bad)
@@ -132,7 +132,7 @@ const char *check_json(const char *text)
     return *end ? end : NULL;
 }
 
-/* -- looking into valid documents --------------------------------------------------------------------------------------- */
+/* -- reading valid documents --------------------------------------------------------------------------------------- */
 
 /* Entry `name` of the list or object at s; NULL: none. */
 static const char *entry(const char *s, const char *name, size_t length)

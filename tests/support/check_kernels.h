@@ -1,4 +1,4 @@
-/* What tests of elementwise kernels share: every instruction set, one operation on many elements, elements that matter. */
+/* Shared by tests of elementwise kernels: every instruction set, one operation on many elements, special values. */
 #ifndef CHECK_KERNELS_H
 #define CHECK_KERNELS_H
 #include "check.h"
@@ -13,7 +13,7 @@
 
 static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
 
-/* Runs a check with each instruction set this processor has. */
+/* Runs a check with each instruction set of this CPU. */
 static inline void on_each(void (*check)(void))
 {
     int ran = 0;
@@ -103,7 +103,7 @@ static const double special[] = {0.0,
                                  1e-5,
                                  100.5};
 
-/* Elements of each type with the values that matter. */
+/* Elements of each type, special values included. */
 static inline void fill_with_specials(int dtype, void *out, int n)
 {
     static const int64_t integers[] = {0,         1,         -1,        2,         -2,         3,  7,  -7,

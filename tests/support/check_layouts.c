@@ -21,7 +21,7 @@ oly_array check_numbers(oly_dtype dtype, int rank, const int64_t *shape, int low
     for (int64_t i = 0; i < n; i++) {
         seed = seed * 1664525u + 1013904223u;
         data[i] = low + (double)(seed >> 8) / (double)(1 << 24) * (high - low + 1);
-        data[i] = (double)(int64_t)(data[i] < 0 ? data[i] - 1 : data[i]); /* down to a whole number, or near it */
+        data[i] = (double)(int64_t)(data[i] < 0 ? data[i] - 1 : data[i]); /* rounded to an integer */
     }
     oly_array x = oly_astype(oly_from_host(data, OLY_FLOAT64, rank, shape), dtype);
     free(data);

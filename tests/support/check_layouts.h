@@ -6,13 +6,14 @@
 
 typedef oly_array check_call(const oly_array *in);
 
-/* Calls `call` with operands on one device, then, eagerly and compiled, with operand k placed by specs[k] of the mesh for each
- * set of n_in specs (a NULL ends a set's list early: the rest stay where they are). Results must be equal bit for bit. */
+/* Calls `call` with operands on one device, then, eagerly and compiled, with operand k placed by specs[k] of the mesh
+ * for each set of n_in specs (a NULL ends a set early: the rest stay where they are). Results must be equal bit for
+ * bit. */
 void check_layouts(const char *name, check_call *call, int n_in, const oly_array *in, oly_mesh mesh, int n_sets,
                    const char *const (*specs)[3]);
-/* The whole array; to be freed. Fails the test when there is none. */
+/* The whole array; to be freed. Fails the test if it cannot be fetched. */
 void *check_fetch(oly_array x);
-/* An array of whole numbers between low and high, in an order that `seed` decides. */
+/* An array of integers between low and high, drawn by `seed`. */
 oly_array check_numbers(oly_dtype dtype, int rank, const int64_t *shape, int low, int high, uint32_t seed);
 #define CHECK_SHAPE(...)                                                                                               \
     (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                                       \

@@ -1,5 +1,5 @@
-/* Reads the expected values of tests/oracle (check_oracle.h). A family is read whole: its text is cut up in
- * place, first into lines, then into words. */
+/* Reads the expected values of tests/oracle (check_oracle.h). A family is read as a whole, and its text split in place,
+ * into lines and then into words. */
 #include "check_oracle.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static void *must_allocate(size_t count, size_t bytes)
 
 /* -- files ---------------------------------------------------------------------------------------------- */
 
-/* A whole file with a zero behind it; NULL when it cannot be read. */
+/* A whole file, zero-terminated; NULL if it cannot be read. */
 static void *read_file(const char *folder, const char *name, size_t *bytes)
 {
     char path[1200];
@@ -54,7 +54,7 @@ static void *read_file(const char *folder, const char *name, size_t *bytes)
 
 /* -- cases ---------------------------------------------------------------------------------------------- */
 
-/* Cuts a keyword line at its spaces; the words go to `words`. */
+/* Splits a keyword line at its spaces; the words are added to `words`. */
 static int cut_words(char *line, char **words)
 {
     int n = 0;
@@ -78,7 +78,7 @@ static void add_literal(cursor *at, const char *line)
     const char *text = line[1] == ' ' ? line + 2 : line + 1;
     oracle_line *owner = &at->open->lines[at->open->n_lines - 1];
     if (owner->text[0] == 0) {
-        at->literal++; /* keeps the zero behind the text before */
+        at->literal++; /* keeps the zero after the previous text */
         owner->text = at->literal;
     }
     at->literal += sprintf(at->literal, "%s\n", text);
@@ -128,7 +128,7 @@ static bool cut_cases(oracle_family *family)
     return at.open ? complain("%s: case %s has no end", family->name, at.open->id) : true;
 }
 
-/* The last part of a path, without slashes after it. */
+/* The last component of a path, without trailing slashes. */
 static void name_family(char *name, size_t size, const char *folder)
 {
     size_t end = strlen(folder);
@@ -263,7 +263,7 @@ static bool same_shape(const char *tuple, const oracle_array *array)
     return n == array->rank;
 }
 
-/* Copies the elements of the npy record at `offset`; false when it is not the one the line tells of. */
+/* Copies the elements of the npy record at `offset`; false if it does not match the line. */
 static bool read_record(const oracle_family *family, size_t offset, const struct element *element, oracle_array *array)
 {
     char header[512], wanted[64];

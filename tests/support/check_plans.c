@@ -56,7 +56,7 @@ static char *read_whole(const char *path)
     return text;
 }
 
-/* The first line that differs, beside what was expected. */
+/* Prints the first line that differs, and the expected one. */
 static void show_difference(const char *name, const char *expected, const char *found)
 {
     int line = 1;

@@ -1,6 +1,7 @@
-/* No plan may depend on the order in which threads run the parts of a step. Two copies of one step must not write the same element,
- * and none may read what another one writes; nor may the devices of an elementwise step. A run shows such a race only now and then,
- * so plans are checked instead (oly_plan_damage is called with each). Used by all tests (check.c) and random programs. */
+/* No plan may depend on the order in which threads run the parts of a step. Two copies of one step must not write the
+ * same element, and none may read what another one writes; the same holds for the devices of an elementwise step.
+ * Running rarely shows such a race, so plans are checked (oly_plan_damage is called with each). Used by all tests
+ * (check.c) and random programs. */
 #include "check_races.h"
 #include "plan/model/steps.h"
 #include "plan/plan.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 2000000 }; /* of a step; others would take too long */
+enum { MOST_ELEMENTS = 2000000 }; /* of a step; larger ones would take too long */
 
 typedef struct part { /* the elements of a strided box in one buffer, and who writes or reads them */
     const oly_place *place;
@@ -18,7 +19,7 @@ typedef struct part { /* the elements of a strided box in one buffer, and who wr
     size_t element;
 } part;
 
-typedef struct writers { /* of the elements of one buffer: 0 nobody, else 1 + who */
+typedef struct writers { /* who wrote each element of a buffer: 0 nobody, else 1 + who */
     int64_t n;
     int *who;
 } writers;
@@ -39,7 +40,7 @@ static int64_t last_element(const part *x)
     return at;
 }
 
-/* Has somebody else written one of these elements? What x writes is noted. */
+/* Has another writer written one of these elements? Records what x writes. */
 static bool visit(writers *w, const part *x)
 {
     int64_t index[OLY_MAX_RANK] = {0}, count = count_of(x);
@@ -65,7 +66,7 @@ static void complain(const oly_step *s, const char *what)
     abort();
 }
 
-/* Parts of one buffer, those that are written first. */
+/* Checks the parts of one buffer, writers first. */
 static void look_at_buffer(const oly_step *s, const part *parts, int n)
 {
     writers w = {0};

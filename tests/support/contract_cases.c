@@ -80,7 +80,7 @@ static double value_at(const void *bytes, int64_t i)
     }
 }
 
-/* What sums of the element type are. */
+/* The result of storing a sum in the element type. */
 static double reduced(double x)
 {
     return contract_dtype == OLY_BOOL ? x != 0 : contract_dtype == OLY_UINT8 ? (double)((int64_t)x & 255) : x;
@@ -110,7 +110,7 @@ int contract_n_operands;
 static bool views;
 char contract_what[400];
 
-/* Operands come turned and with elements around them; the function takes them out. */
+/* Operands are passed transposed and with elements around them; the function slices them out. */
 static oly_array as_view(oly_array x, int k)
 {
     int order[OLY_MAX_RANK], rank = contract_operand[k].rank;
@@ -279,7 +279,7 @@ void contract_one_dot(void)
                              .n_batch = n_batch,
                              .a_batch = list[2],
                              .b_batch = list[3]};
-    /* labels: batch 0.., then free of both; contracted come last */
+    /* labels: batch 0.., then free dimensions of both; contracted ones last */
     contract_expected.rank = 0;
     for (int k = 0; k < n_batch; k++)
         contract_expected.shape[contract_expected.rank++] = batch[k];
@@ -346,7 +346,8 @@ oly_array contract_apply_window(const oly_array *in)
                              .base_dilation_list = window.base, .window_dilation_list = window.dilation);
 }
 
-/* Chooses a window over these extents that has a place or none; false: padding would take more than there is. */
+/* Chooses a window over these extents that has a position or none; false: the padding would remove more than there
+ * is. */
 static bool choose_window(int rank, const int64_t *extent, int64_t *places)
 {
     window.rank = rank;
@@ -367,7 +368,7 @@ static bool choose_window(int rank, const int64_t *extent, int64_t *places)
     return true;
 }
 
-/* The element that a tap sees; false: padding. */
+/* The element that a tap reads; false: padding. */
 static bool sees(const tensor *x, int first, const int64_t *place, const int64_t *tap, int64_t *where)
 {
     for (int d = 0; d < window.rank; d++) {

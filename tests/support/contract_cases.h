@@ -1,5 +1,5 @@
-/* Products, convolutions and windows of random shapes and parameters, with the values that plain loops give: what
- * test_contract*.c and test_windows.c have in common. Every rank makes the same ones, from `contract_seed`. */
+/* Products, convolutions and windows of random shapes and parameters, with the values of plain loops: shared by
+ * test_contract*.c and test_windows.c. Every rank makes the same ones, from `contract_seed`. */
 #ifndef CONTRACT_CASES_H
 #define CONTRACT_CASES_H
 #include "check_session.h"
@@ -13,7 +13,7 @@ typedef struct tensor {
 } tensor;
 typedef oly_array apply(const oly_array *in);
 
-/* -- the case at hand -------------------------------------------------------------------------------------------------- */
+/* -- the current case ---------------------------------------------------------------------------------------------- */
 extern uint64_t contract_seed;
 extern oly_dtype contract_dtype;
 extern tensor contract_operand[3], contract_expected;
@@ -25,8 +25,8 @@ extern oly_mesh contract_mesh;    /* x=2, y=4 */
 /* Set-up of cmocka: check_start, and the mesh. */
 int contract_start(void **state);
 
-/* Each makes a case (operands, parameters and expected value) and runs it eagerly, compiled, and compiled over the mesh with
- * operands split at random and seen through views. False: there is none with these numbers. */
+/* Each makes a case (operands, parameters and expected value) and runs it eagerly, compiled, and compiled over the mesh
+ * with operands split at random and read through views. False: these numbers give no case. */
 void contract_one_dot(void);
 bool contract_one_conv(void);
 bool contract_one_window(void);
@@ -38,7 +38,7 @@ oly_array contract_apply_window(const oly_array *in);
 const char *contract_window_reduction(void);
 bool contract_window_is_inside(void); /* no padding, no dilation of the operand */
 
-/* -- pieces ------------------------------------------------------------------------------------------------------------ */
+/* -- helpers ------------------------------------------------------------------------------------------------------- */
 int contract_below(int n); /* a random number */
 void contract_shuffle(int n, int *order);
 void contract_choose_dtype(void);

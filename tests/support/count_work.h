@@ -1,13 +1,13 @@
-/* Counts what planning takes in calls of the arithmetic that all of it is made of and in memory taken, which, unlike time, are the
- * same every time. Scratch memory that is neither cleared nor kept is not counted. For tests to which the Makefile has the
- * linker pass these calls (`counted` there). */
+/* Counts the work of planning in calls of the arithmetic functions and in allocated memory, which, unlike time, are
+ * reproducible. Scratch memory that is neither cleared nor kept is not counted. For tests for which the Makefile has
+ * the linker wrap these calls (`counted` there). */
 #ifndef OLY_TESTS_COUNT_WORK_H
 #define OLY_TESTS_COUNT_WORK_H
 #include "check.h"
 #include "plan/model/planner.h"
 
-/* Nothing grew beyond its limit. Sanitizers keep calls apart that are otherwise inlined, so that limits of ordinary builds mean
- * nothing there. */
+/* Checks that nothing grew beyond its limit. Sanitizers prevent inlining, so the limits of ordinary builds do not apply
+ * there. */
 static inline void check_growth(int complaints)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -58,7 +58,7 @@ COUNTED_MEMORY(oly_malloc, (size_t bytes), (bytes), bytes)
 COUNTED_MEMORY(oly_calloc, (size_t count, size_t bytes), (count, bytes), count *bytes)
 COUNTED_MEMORY(oly_arena_take, (oly_arena * a, size_t bytes), (a, bytes), bytes)
 
-/* Memory is looked at in lines of 64 bytes. */
+/* Memory counts in lines of 64 bytes. */
 static long work_done(void)
 {
     long work = done.calls + done.bytes / 64;

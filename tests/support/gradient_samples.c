@@ -175,7 +175,7 @@ ALONG_SAMPLE(cummax)
 ALONG_SAMPLE(cummin)
 ALONG_SAMPLE(cumlogsumexp)
 
-/* Row numbers: one twice, one outside. */
+/* Row numbers: one twice, one out of range. */
 static oly_array rows(void)
 {
     return oly_from_host((int32_t[]){2, 0, 2, 7}, OLY_INT32, 1, (int64_t[]){4});
@@ -204,7 +204,7 @@ static oly_array scatter_mul_of(const oly_array *x)
                       .mode = "drop");
 }
 
-/* Starts that are values, one too large. */
+/* Computed starts, one too large. */
 static const oly_operand *starts(void)
 {
     static oly_operand two[2];
@@ -252,7 +252,7 @@ static void growing_sum(oly_array i, oly_array *carry, void *user)
     carry[1] = oly_sin(oly_mul(carry[1], 1.1));
 }
 
-/* Carries that need each other, one of them whole numbers, the counter, captures, a loop in the loop. */
+/* Carries that depend on each other, one of them integer, the counter, captures, a nested loop. */
 static void busy(oly_array i, oly_array *carry, void *user)
 {
     oly_array *outside = user, t = oly_mul(oly_add(oly_astype(i, OLY_FLOAT64), 1.0), 0.1), inner[2];

@@ -7,7 +7,7 @@ enum { GRADIENT_MOST_IN = 4 };
 
 /* A function of arrays that are filled with numbers between low and high, all different. */
 typedef struct gradient_sample {
-    const char *row; /* of ops.def, that it uses */
+    const char *row; /* the row of ops.def that it uses */
     oly_array (*f)(const oly_array *x);
     int n_in;
     struct {
@@ -20,8 +20,8 @@ typedef struct gradient_sample {
 extern const gradient_sample gradient_samples[]; /* ended by one without a row */
 extern const gradient_sample gradient_sample_of_reshard, gradient_sample_of_maps;
 
-/* The mesh that samples with a mesh are on: x=4, y=2. */
+/* The mesh of samples with a mesh: x=4, y=2. */
 oly_mesh gradient_mesh(void);
-/* The gradient of gradient_sample_of_maps taken inside the map. As oly_jit wants a function. */
+/* The gradient of gradient_sample_of_maps taken inside the map. An oly_function. */
 void gradient_inside_map(const oly_array *in, oly_array *out, void *user);
 #endif

@@ -1,5 +1,6 @@
-/* Programs that read elements of neighbours, in one to three dimensions, bounded and periodic, written in the ways that users write
- * them. Each computes one step, so that what a device must receive follows from which elements its results depend on. */
+/* Programs that read elements of neighbours, in one to three dimensions, bounded and periodic, written in the ways that
+ * users write them. Each computes one step, so that what a device must receive follows from which elements its results
+ * depend on. */
 #include "halo_programs.h"
 #include <stddef.h>
 
@@ -389,7 +390,7 @@ PROGRAM(plate_wave)
     out[1] = u;
 }
 
-/* Currents and height on a staggered grid: three fields, each reads another. */
+/* Currents and height on a staggered grid: three fields, each depends on another. */
 PROGRAM(shallow_water)
 {
     oly_array h = X, u = in[1], v = in[2];

@@ -1,7 +1,7 @@
-/* Streams that run late and in any order that events allow: submit, record, wait and drain of a platform (device/platform.h) for
- * tests. Nothing is computed before a device is drained. Then the work of all devices runs one piece at a time, in an order
- * drawn at random, until that device is done; the others stay in the middle. So a forgotten wait gives wrong values for most
- * seeds, and a forgotten drain always. */
+/* Streams that run late and in any order that events allow: submit, record, wait and drain of a platform
+ * (device/platform.h) for tests. Nothing is computed before a device is drained. Then the work of all devices runs one
+ * entry at a time, in an order drawn at random, until that device is done; the others stop in the middle. So a
+ * forgotten wait gives wrong values for most seeds, and a forgotten drain always. */
 #ifndef LATE_STREAMS_H
 #define LATE_STREAMS_H
 #include "device/platform.h"

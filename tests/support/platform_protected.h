@@ -1,4 +1,4 @@
-/* The platform of platform_protected.c, for tests that choose it themselves. */
+/* The platform of platform_protected.c, for tests that select it themselves. */
 #ifndef PLATFORM_PROTECTED_H
 #define PLATFORM_PROTECTED_H
 #include "device/platform.h"

@@ -48,7 +48,7 @@ static const char *random_spec(program *p, int mesh, int rank)
     return spec;
 }
 
-/* A value of this rank, and, when dimension >= 0, of that extent there; -1: none. */
+/* A value of this rank and, if dimension >= 0, of that extent there; -1: none. */
 static int find(program *p, int rank, int dimension, int64_t extent)
 {
     for (int tries = 0; tries < 20; tries++) {

@@ -1,5 +1,5 @@
-/* Random programs of products, sums, elementwise operations and views of matrices, on random meshes and layouts: what the choice by
- * price is tried on. Used by test_choose.c and test_choose_loops.c. Every rank makes the same programs. */
+/* Random programs of products, sums, elementwise operations and views of matrices, on random meshes and layouts, for
+ * layouts chosen by cost. Used by test_choose.c and test_choose_loops.c. Every rank makes the same programs. */
 #ifndef RANDOM_MATRICES_H
 #define RANDOM_MATRICES_H
 #include <olympus.h>
@@ -23,13 +23,13 @@ typedef struct matrices {
 } matrices;
 
 void matrices_make(matrices *p, uint64_t seed);
-/* A number below n; other ones each time. */
+/* A random number below n. */
 int matrices_below(matrices *p, int n);
-/* v[0..n_in-1] are given; fills the others. */
+/* v[0..n_in-1] are given; computes the others. */
 void matrices_apply(const matrices *p, oly_array *v);
 void matrices_print(const matrices *p); /* on stderr */
-/* Its inputs: float64 numbers between -1 and 1, whole, and as they lie. */
+/* Its inputs: float64 numbers between -1 and 1, on one device, and sharded. */
 void matrices_inputs(const matrices *p, oly_array *alone, oly_array *in);
-/* Fails the test where elements differ by more than rounding. */
+/* Fails the test if elements differ by more than rounding. */
 void matrices_compare(const matrices *p, oly_array x, oly_array expected, uint64_t seed);
 #endif

@@ -1,6 +1,6 @@
-/* Random programs: see random_program.h. An instruction is drawn, run on one device, and kept when the library
- * takes it; what came out says what may be drawn next (sums of whole numbers below 2^24 are exact in any order,
- * others get a tolerance; what a tolerance would be magnified by is not drawn). */
+/* Random programs: see random_program.h. An instruction is drawn, run on one device, and kept if the library accepts
+ * it; its result determines what may be drawn next (sums of integers below 2^24 are exact in any order, others have a
+ * tolerance; operations that would magnify a tolerance are not drawn). */
 #include "random_program.h"
 #include <math.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ oly_sharding random_sharding(program *p, int rank)
     return (oly_named_axes)(mesh, rank, lists);
 }
 
-/* -- what came out ----------------------------------------------------------------------------------------- */
+/* -- results ------------------------------------------------------------------------------------------------------- */
 static bool is_inexact(const value *v)
 {
     return element_is_inexact(v->dtype);
@@ -113,8 +113,8 @@ static void measure(value *v)
         }
 }
 
-/* Error of a sum of n terms of the given size, each with an error of its own. float16 and bfloat16 are summed in float32 and
- * rounded at the end. */
+/* Error of a sum of n terms of the given size, each with an error of its own. float16 and bfloat16 are summed in
+ * float32 and rounded at the end. */
 static double error_of_sum(const value *result, bool integral, double n, double size, double error)
 {
     double step = fmin(epsilon(result), 0x1p-23);
@@ -125,7 +125,7 @@ static double error_of_sum(const value *result, bool integral, double n, double 
     return n * error + n * n * size * step + n * size * epsilon(result);
 }
 
-/* -- drawing instructions: each fills `s` and says whether it makes sense ---------------------------------- */
+/* -- drawing instructions: each fills `s` and returns whether it is valid ------------------------------------------ */
 static int any_value(program *p)
 {
     if (one_in(p, 2) && p->n > 3) /* recent ones make chains */
@@ -202,7 +202,7 @@ static oly_dtype random_dtype(program *p)
     return read_here[random_below(p, sizeof read_here / sizeof *read_here)];
 }
 
-/* Another value that goes with x, or a fresh input of its shape (sometimes with extents of 1). */
+/* Another value that fits x, or a new input of its shape (sometimes with extents of 1). */
 static int companion(program *p, int x)
 {
     for (int tries = 0; tries < 6; tries++) {
@@ -272,7 +272,7 @@ static bool draw_reduce(program *p, instruction *s)
     return true;
 }
 
-/* Products: an input is made to fit when there is none. */
+/* Products: an input is created if no value fits. */
 static bool draw_product(program *p, instruction *s)
 {
     s->n_in = 2;
@@ -412,7 +412,7 @@ static bool draw_slice(program *p, instruction *s)
     return p->value[s->in[0]].rank > 0;
 }
 
-/* The value is another part of the same array, something that happens to fit, or a number. */
+/* The value is another slice of the same array, one that happens to fit, or a number. */
 static bool draw_update(program *p, instruction *s)
 {
     s->in[0] = any_value(p);
@@ -496,7 +496,7 @@ static bool draw_loop(program *p, instruction *s)
         for (int k = 0; k < s->n_steps && exact_before; k++)
             exact_before = s->step[k] != STEP_ROTATE && s->step[k] != STEP_REVERSE && s->step[k] != STEP_ROW;
         if (exact_before)
-            continue; /* halves would leave whole numbers behind */
+            continue; /* halves would not be integers */
         stencil = stencil || step == STEP_STENCIL;
         s->step[s->n_steps++] = step;
     }
@@ -553,7 +553,7 @@ static bool draw(program *p, instruction *s)
 
 /* -- errors ------------------------------------------------------------------------------------------------ */
 
-/* How far the result may be from another run's; negative when it is not worth comparing. */
+/* How far the result may be from another run's; negative: do not compare. */
 static double error_of_reduction(const instruction *s, const value *x, const value *v)
 {
     double n = v->size ? (double)x->size / (double)v->size : 0;
@@ -594,7 +594,7 @@ static double error_of_one(const instruction *s, const value *x, const value *v)
     if (x->error == 0)
         return 0;
     if (kind_of == KEEPS_ERROR)
-        return 2 * x->error; /* the magnitude of a complex number has both parts' */
+        return 2 * x->error; /* the magnitude of a complex number has both parts' errors */
     return kind_of == BOUNDED_BY_ONE && !is_complex(v) ? x->error + 8 * epsilon(v) : -1;
 }
 
@@ -659,7 +659,7 @@ static double error_of(const program *p, const instruction *s, const value *v)
 
 /* -- programs ---------------------------------------------------------------------------------------------- */
 
-/* Reads the result of the reference run; false when it is too large, or of no use. */
+/* Reads the result of the reference run; false if it is too large, or useless. */
 static bool keep(program *p, oly_array x)
 {
     const instruction *s = &p->call[p->n];
@@ -710,7 +710,7 @@ void make_program(program *p, uint64_t seed)
             continue;
         p->call[p->n] = s;
         oly_array x = run_instruction(p, p->n, reference, true);
-        if (!x) /* the library has said no; what it says is tested elsewhere */
+        if (!x) /* refused by the library; messages are tested elsewhere */
             oly_clear_error();
         else if (keep(p, x)) {
             reference[p->n++] = x;

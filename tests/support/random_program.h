@@ -1,5 +1,5 @@
-/* Random programs over the public operations: what a program is, making one from a seed, running it on any
- * inputs, printing it as C. Used by test_random_programs.c. Every rank makes the same programs. */
+/* Random programs over the public operations: what a program is, making one from a seed, running it on any inputs,
+ * printing it as C. Used by test_random_programs.c. Every rank makes the same programs. */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
 #include "check_element.h"
@@ -68,11 +68,11 @@ extern const call_of_two random_twos[N_TWOS];
 
 enum { SUM, MAX, MIN, MEAN, PROD, N_REDUCTIONS };
 
-/* Loop bodies are made of these; each keeps the type of the carry. */
+/* Steps of loop bodies; each keeps the type of the carry. */
 typedef enum loop_step {
-    STEP_STENCIL, /* neighbours along one dimension, into the inside */
-    STEP_CAPTURE, /* adds an array from outside */
-    STEP_TOTAL,   /* adds the sum over all */
+    STEP_STENCIL, /* neighbours along one dimension, into the interior */
+    STEP_CAPTURE, /* adds a captured array */
+    STEP_TOTAL,   /* adds the sum of all elements */
     STEP_ROTATE,  /* first row to the end */
     STEP_COUNTER, /* where(carry > i, carry, -carry) */
     STEP_REVERSE, /* transposes a square */
@@ -80,15 +80,15 @@ typedef enum loop_step {
     STEP_ROW,     /* replaces row 0 by row -1 */
     N_LOOP_STEPS
 } loop_step;
-/* What the reference run found out about a value. */
+/* Properties of a value, from the reference run. */
 typedef struct value {
     oly_dtype dtype;
     int rank;
     int64_t shape[OLY_MAX_RANK], size;
     void *data;     /* row-major; owned by the program */
-    double biggest; /* largest magnitude (of a part); infinity when anything is not finite */
-    bool integral;  /* whole numbers only (parts too) */
-    double error;   /* how far another order of summation may lead away; 0: not a bit */
+    double biggest; /* largest magnitude (of a part); infinity if anything is not finite */
+    bool integral;  /* integers only (parts too) */
+    double error;   /* largest effect of another order of summation; 0: none */
 } value;
 
 typedef struct program {
@@ -109,11 +109,11 @@ oly_sharding random_sharding(program *p, int rank);
 void make_program(program *p, uint64_t seed);
 void free_program(program *p);
 
-/* Runs instruction k on the values so far; `reference`: on one device, placing nothing. */
+/* Runs instruction k on the values so far; `reference`: on one device, without placements. */
 oly_array run_instruction(const program *p, int k, const oly_array *values, bool reference);
 
 /* -- random_rearrange.c -- */
-bool draw_rearrange(program *p, instruction *s, const value *x); /* in[0] is drawn already: x */
+bool draw_rearrange(program *p, instruction *s, const value *x); /* in[0] has been drawn: x */
 oly_array run_rearrange(const instruction *s, oly_array x);
 double error_of_rearrange(const instruction *s, const value *x, double epsilon);
 void print_rearrange(FILE *file, const instruction *s);

@@ -1,5 +1,5 @@
-/* The instructions of random programs that put elements elsewhere, see random_program.h: drawing, running, printing. What
- * each row reads: shape, axes, times, dimension. */
+/* The instructions of random programs that rearrange elements, see random_program.h: drawing, running, printing. Each
+ * row reads shape, axes, times, dimension. */
 #include "random_program.h"
 #include <inttypes.h>
 
@@ -26,7 +26,7 @@ static int below(program *p, uint64_t n)
 
 static bool draw_pad(program *p, instruction *s, const value *x)
 {
-    s->times = below(p, 3) == 0 ? below(p, 3) : 0; /* elements between */
+    s->times = below(p, 3) == 0 ? below(p, 3) : 0; /* gaps */
     s->number = below(p, 5) - 2;
     for (int d = 0; d < x->rank; d++) {
         s->shape[d] = below(p, 3) ? below(p, 6) - 2 : below(p, 2) * 11;
@@ -125,7 +125,7 @@ oly_array run_rearrange(const instruction *s, oly_array x)
     }
 }
 
-/* How far apart two runs may be, from how far apart their operands are. */
+/* How far apart two runs may be, given the same of their operands. */
 double error_of_rearrange(const instruction *s, const value *x, double epsilon)
 {
     double most = x->error;

@@ -1,5 +1,4 @@
-/* run: ranks=1.  What the ground layer promises: errors, sites, scopes, options, text, notations, arenas,
- * fingerprints. */
+/* run: ranks=1.  The core: errors, sites, scopes, options, text, notations, arenas, fingerprints. */
 #include "check.h"
 #include "core/arena.h"
 #include "core/error.h"
@@ -35,7 +34,7 @@ static int restore_mode(void **state)
     return 0;
 }
 
-/* As if the program had called it there. */
+/* As if the program had made the call there. */
 static oly_entry enter(const char *file, int line, const char *written, const char *function)
 {
     oly_at(file, line, written, function);
@@ -65,7 +64,7 @@ static void the_first_message_is_kept(void **state)
     assert_string_equal(oly_last_error(), "");
 }
 
-/* Each call of a nested expression is noted before the calls in its arguments, and begins after they have ended. */
+/* Each call of a nested expression is recorded before the calls in its arguments, and starts after they have ended. */
 static void deep_expressions_keep_their_outermost_call(void **state)
 {
     enum { DEPTH = 40 };
@@ -94,7 +93,7 @@ static void messages_show_the_name_the_user_wrote(void **state)
     assert_string_equal(oly_last_error(), "oly_sum (a.c:1): no [OLY_STATE: called at the wrong time]");
     oly_clear_error();
     oly_entry entry = enter("a.c", 2, "oly_zeros_like", "oly_full_like_of");
-    oly_entry within = oly_enter("oly_full_sharded"); /* called by the library: no note of its own */
+    oly_entry within = oly_enter("oly_full_sharded"); /* called by the library: not recorded */
     oly_raise(oly_fail(OLY_STATE, "no"));
     assert_memory_equal(oly_last_error(), "oly_zeros_like (a.c:2): ", 24);
     oly_clear_error();
@@ -106,7 +105,7 @@ static void a_call_without_a_note_has_a_name(void **state)
 {
     (void)state;
     oly_set_error_mode(OLY_ERRORS_RETURN);
-    oly_restore_site((oly_site){0}); /* tests before did not leave */
+    oly_restore_site((oly_site){0}); /* earlier tests did not leave */
     oly_entry entry = oly_enter("oly_add");
     oly_raise(oly_fail(OLY_STATE, "no"));
     assert_string_equal(oly_last_error(), "oly_add: no [OLY_STATE: called at the wrong time]");
@@ -174,14 +173,14 @@ static void outer(int x, int y)
 static void a_call_finds_its_line_after_its_arguments(void **state)
 {
     (void)state;
-    for (int i = 0; i < 100; i++) { /* often: notes must not pile up */
+    for (int i = 0; i < 100; i++) { /* often: records must not pile up */
         int line = __LINE__ + 1;
         OLY_AT(outer)(OLY_AT(inner)(i), OLY_AT(inner)(OLY_AT(inner)(2)));
         assert_string_equal(outer_site.call, "outer");
         assert_int_equal(outer_site.line, line);
     }
     oly_at("b.c", 7, "outer", "outer");
-    oly_at("b.c", 8, "outer", "outer"); /* an argument that is the same function */
+    oly_at("b.c", 8, "outer", "outer"); /* an argument that calls the same function */
     outer(1, 2);
     assert_int_equal(outer_site.line, 8);
     outer(1, 2);
@@ -476,7 +475,7 @@ static void report_on_rank_1(void)
     oly_options_report_unknown();
 }
 
-/* In child processes, as it is said once per process; before any other test reports them. */
+/* In child processes, as it is reported once per process; before any other test does. */
 static void unknown_names_are_reported_once(void **state)
 {
     char text[1024];
@@ -545,7 +544,7 @@ static void tokens_are_read_one_by_one(void **state)
     char word[8], tiny[4];
     int64_t value;
     (void)state;
-    assert_false(oly_scan_word(&s, tiny, sizeof tiny)); /* too long, and not taken */
+    assert_false(oly_scan_word(&s, tiny, sizeof tiny)); /* too long, and not consumed */
     assert_true(oly_scan_word(&s, word, sizeof word));
     assert_string_equal(word, "ab_1");
     assert_false(oly_scan_take(&s, ','));
@@ -591,7 +590,7 @@ static void messages_name_the_column(void **state)
 
 /* -- arenas, fingerprints, the machine --------------------------------------------------------- */
 
-static void pieces_are_aligned_cleared_and_apart(void **state)
+static void allocations_are_aligned_cleared_and_disjoint(void **state)
 {
     static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 5000, 100003, 3, 2000003, 17};
     oly_arena arena = {0};
@@ -626,7 +625,7 @@ static void fingerprints_tell_memory_apart(void **state)
     for (size_t n = 0; n < sizeof bytes; n++) {
         uint64_t h = oly_hash(7, bytes, n);
         assert_true(h == oly_hash(7, bytes, n));
-        assert_true(h != oly_hash(7, bytes, n + 1)); /* a zero more is something else */
+        assert_true(h != oly_hash(7, bytes, n + 1)); /* one more zero changes the hash */
         for (size_t k = 0; k < n; k++) {
             bytes[k] ^= 0x80;
             assert_true(h != oly_hash(7, bytes, n));
@@ -648,7 +647,7 @@ static void the_machine_has_cores_and_caches(void **state)
     assert_in_range(oly_machine_get()->cores, 1, sysconf(_SC_NPROCESSORS_CONF));
 }
 
-/* The line is never lost, nor the file's name while there is room for it. */
+/* The line number is never cut off, nor the file's name while there is room for it. */
 static void places_keep_the_end_of_their_path(void **state)
 {
     (void)state;
@@ -701,7 +700,7 @@ int main(void)
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(tokens_are_read_one_by_one),
         cmocka_unit_test(messages_name_the_column),
-        cmocka_unit_test_teardown(pieces_are_aligned_cleared_and_apart, restore_mode),
+        cmocka_unit_test_teardown(allocations_are_aligned_cleared_and_disjoint, restore_mode),
         cmocka_unit_test(fingerprints_tell_memory_apart),
         cmocka_unit_test(the_machine_has_cores_and_caches),
         cmocka_unit_test(places_keep_the_end_of_their_path),

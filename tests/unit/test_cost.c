@@ -1,5 +1,6 @@
-/* run: ranks=1,2 devices=8  What the cost model promises: numbers read as written and refused with their column, transfers that
- * cost latency and bandwidth of the level they cross, collectives stage by stage, and levels found from the axes of a mesh. */
+/* run: ranks=1,2 devices=8  The cost model: numbers are read as written and refused with their column; transfers cost
+ * latency and bandwidth of the level they cross, collectives the sum of their stages; levels follow from the axes of a
+ * mesh. */
 #include "check.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -58,7 +59,7 @@ static void numbers_are_read_as_written(void **state)
     assert_true(again.by_level);
     assert_int_equal(oly_rates_read("measure; levels; node=3us,5GB/s", &r), OLY_OK);
     assert_true(r.measure && r.by_level);
-    close_to(r.common.latency, 3e-6); /* what a node is said to cost is what choices see everywhere */
+    close_to(r.common.latency, 3e-6); /* choices use a node's costs everywhere */
     assert_int_equal(oly_rates_read("network=3us,5GB/s", &r), OLY_OK);
     assert_memory_equal(&r.common, &fixed.common, sizeof r.common);
 }
@@ -118,7 +119,7 @@ static void levels_follow_from_axes(void **state)
 
 /* -- measuring ------------------------------------------------------------------------------------------------------------- */
 
-/* A cache folder of this test; only rank 0 looks into its own. */
+/* A cache folder of this test; only rank 0 reads its own. */
 static char folder[40], name[300];
 
 static bool make_folder(void)
@@ -173,7 +174,7 @@ static const char *kept(void)
     return text;
 }
 
-/* The first start measures and keeps the numbers, the next ones read them; all ranks have rank 0's. */
+/* The first start measures and stores the numbers, the next ones read them; all ranks have rank 0's. */
 static void a_machine_is_measured_once(void **state)
 {
     (void)state;
@@ -188,16 +189,16 @@ static void a_machine_is_measured_once(void **state)
     assert_true((first.link[OLY_LEVEL_NODE].latency != fixed.link[OLY_LEVEL_NODE].latency) == two);
     oly_rates second = *start_with("measure");
     assert_memory_equal(&second, &first, sizeof first);
-    /* choices see neither what messages were measured to cost, nor the levels, unless asked to */
+    /* choices use neither measured message costs nor levels, unless told to */
     assert_false(first.by_level);
     assert_memory_equal(&first.common, &fixed.common, sizeof fixed.common);
-    if (mine) { /* a number put there by hand stays */
+    if (mine) { /* a number entered by hand stays */
         FILE *file = fopen(name, "a");
         fputs("; gemm=7Gflop/s", file);
         fclose(file);
     }
     close_to(start_with("measure")->gemm, 7e9);
-    /* what the option says goes before what was measured, and is not kept */
+    /* the option overrides what was measured, and is not stored */
     const oly_rates *r = start_with("measure; levels; memory=3GB/s; network=7us,2GB/s");
     close_to(r->gemm, 7e9);
     close_to(r->memory, 3e9);
@@ -251,7 +252,8 @@ static void a_cache_that_cannot_be_written_stops_nobody(void **state)
     remove_folder();
 }
 
-/* Two processes as if on two hosts: messages between them are the network's, and are measured anew with another host. */
+/* Two processes as if on two hosts: messages between them are the network's, and are measured again with another
+ * host. */
 static void a_network_is_measured_with_its_host(void **state)
 {
     (void)state;
@@ -270,7 +272,7 @@ static void a_network_is_measured_with_its_host(void **state)
     assert_true(!mine || strstr(kept(), "network to there\n"));
     known.there |= 1u << OLY_LEVEL_NETWORK;
     known.rates.link[OLY_LEVEL_NETWORK] = (oly_link){1, 1};
-    strcpy(known.network_to, "there"); /* known: not again */
+    strcpy(known.network_to, "there"); /* known: not measured again */
     assert_int_equal(oly_rates_settle(&known, "there"), OLY_OK);
     assert_true(oly_rates_now()->link[OLY_LEVEL_NETWORK].latency == 1);
     assert_int_equal(oly_rates_settle(&known, "elsewhere"), OLY_OK);

@@ -1,4 +1,4 @@
-/* run: ranks=1.  What devices, their memory, the thread pool and the run queue promise. */
+/* run: ranks=1.  Devices, their memory, the thread pool and the run queue. */
 #include "check.h"
 #include "core/error.h"
 #include "device/device.h"
@@ -184,7 +184,7 @@ static void every_index_runs_once(void **state)
         for (int again = 0; again < 500; again++)
             oly_parallel(5, visit, visits);
         expect_visits(5, 500);
-        oly_parallel(17, visit_rows, visits); /* regions in regions */
+        oly_parallel(17, visit_rows, visits); /* nested regions */
         expect_visits(13, 17);
         if (threads[t] > 1)
             assert_int_equal(oly_workers_start(2), OLY_STATE);
@@ -196,7 +196,7 @@ static void every_index_runs_once(void **state)
 
 static atomic_int inside, most_inside;
 
-/* Counts how many threads are inside at once; leaves when two have been, or after a second. */
+/* Counts how many threads are inside at once; returns when two have been, or after a second. */
 static void meet(void *context, int i)
 {
     (void)context, (void)i;
@@ -212,7 +212,7 @@ static void a_region_uses_sleeping_workers(void **state)
 {
     (void)state;
     assert_int_equal(oly_workers_start(2), OLY_OK);
-    usleep(20000); /* long enough to fall asleep */
+    usleep(20000); /* long enough for workers to sleep */
     atomic_store(&most_inside, 0);
     oly_parallel(2, meet, NULL);
     assert_int_equal(atomic_load(&most_inside), 2);
@@ -271,10 +271,10 @@ typedef struct note {
     bool in_parallel;
 } note;
 
-/* Numbers of the jobs each line has seen last; a job that comes too early or too late breaks the rise. */
+/* The last job seen on each queue; numbers must increase. */
 static struct {
     int last[N_DEVICES + 1];
-    atomic_int users[N_DEVICES + 1]; /* jobs in the line at this moment */
+    atomic_int users[N_DEVICES + 1]; /* jobs on the queue now */
     atomic_int wrong, executed, released, pending, most_pending;
 } seen;
 
@@ -282,7 +282,7 @@ static void in_line(const note *n, int line)
 {
     if (atomic_fetch_add(&seen.users[line], 1) != 0 || seen.last[line] >= n->number)
         atomic_fetch_add(&seen.wrong, 1);
-    seen.last[line] = n->number; /* no lock: the order of jobs on a line must be enough */
+    seen.last[line] = n->number; /* no lock: the order of jobs on a queue must suffice */
 }
 
 static void execute_note(oly_job *job)
@@ -345,7 +345,7 @@ static void end(void)
     oly_workers_stop();
 }
 
-static void jobs_keep_order_on_devices_and_lane(void **state)
+static void jobs_keep_order_on_devices_and_communication_queue(void **state)
 {
     static const int threads[] = {1, 2, 3};
     enum { JOBS = 5000 };
@@ -361,7 +361,7 @@ static void jobs_keep_order_on_devices_and_lane(void **state)
         assert_int_equal(atomic_load(&seen.released), JOBS); /* drained means released too */
         assert_int_equal(atomic_load(&seen.executed), JOBS);
         assert_int_equal(atomic_load(&seen.wrong), 0);
-        assert_in_range(atomic_load(&seen.most_pending), 1, 18); /* the one that waits is not yet in */
+        assert_in_range(atomic_load(&seen.most_pending), 1, 18); /* the one that waits is not counted yet */
         end();
         for (int i = 0; i < 3; i++)
             atomic_store(&visits[i], 0);
@@ -441,7 +441,7 @@ static void small_jobs_run_on_the_caller(void **state)
     atomic_store(&elsewhere, 0);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(oly_queue_submit(&job), OLY_OK);
-        assert_true(oly_queue_reached(device, oly_queue_now(device))); /* done already, so the job may be used again */
+        assert_true(oly_queue_reached(device, oly_queue_now(device))); /* already done, so the job may be reused */
     }
     job.small = false;
     oly_queue_inline(true);
@@ -484,7 +484,7 @@ static void execute_regions(oly_job *job)
     oly_parallel(2, meet, NULL);
 }
 
-/* The thread that waits for a job helps with its regions, also when it has fallen asleep. */
+/* The thread that waits for a job helps with its regions, also after it has slept. */
 static void waiting_threads_help_with_regions(void **state)
 {
     static const int device = 0;
@@ -535,7 +535,7 @@ int main(void)
         cmocka_unit_test(a_region_uses_sleeping_workers),
         cmocka_unit_test(any_thread_may_open_a_region),
         cmocka_unit_test(slots_of_ended_threads_are_given_again),
-        cmocka_unit_test(jobs_keep_order_on_devices_and_lane),
+        cmocka_unit_test(jobs_keep_order_on_devices_and_communication_queue),
         cmocka_unit_test(a_hundred_thousand_tiny_jobs),
         cmocka_unit_test(different_devices_overlap),
         cmocka_unit_test(small_jobs_run_on_the_caller),

@@ -1,5 +1,4 @@
-/* run: ranks=1  What the environment says of the job is read in the right order, and a job that fell apart is
- * noticed. */
+/* run: ranks=1  The environment of the job is read in the right order, and a job that fell apart is detected. */
 #include "check.h"
 #include "communicator.h"
 #include "core/error.h"
@@ -36,7 +35,7 @@ static int empty_environment(void **state)
     return 0;
 }
 
-/* "A=1 B=2" into the environment. */
+/* Sets "A=1 B=2" in the environment. */
 static void set(const char *settings)
 {
     char text[512];
@@ -138,7 +137,7 @@ static void tasks_that_became_jobs_of_one_are_noticed(void **state)
     assert_non_null(strstr(oly_pending_message(), "run srun --mpi=pmix"));
 }
 
-/* The same through the front door: MPI itself starts, alone, and the start fails. */
+/* The same through oly_init: MPI itself starts, alone, and the start fails. */
 static void start_refuses_such_a_job(void **state)
 {
     (void)state;

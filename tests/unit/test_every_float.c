@@ -1,6 +1,6 @@
-/* run: ranks=1  Functions of float32 worked in single precision: errors, range ends and NaN, and the same bits on every
- * instruction set. A sample of the 2^32 arguments; EVERY_FLOAT=1 goes through all of them (minutes), EVERY_FLOAT=16 through
- * every 16th, and prints what it found. EVERY_FLOAT_OF=tanh: of one function. */
+/* run: ranks=1  Functions of float32 computed in single precision: errors, ends of the range and NaN, and the same bits
+ * on every instruction set. A sample of the 2^32 arguments; EVERY_FLOAT=1 tests all of them (minutes), EVERY_FLOAT=16
+ * every 16th, and prints the results. EVERY_FLOAT_OF=tanh: one function. */
 #include "check_kernels.h"
 #include <stdlib.h>
 
@@ -16,14 +16,14 @@ static const struct single {
     {"log", OLY_TILE_log, 0.88},   {"erf", OLY_TILE_erf, 0.986},
 };
 
-/* What a piece of arguments gives. */
+/* Statistics of a range of arguments. */
 typedef struct finding {
     double worst;
     float at;
     int64_t wrong; /* not the nearest float */
 } finding;
 
-/* The true value is the float64 kernel's, whose own error of some 2^-52 does not show. */
+/* The reference is the float64 kernel, whose own error of about 2^-52 does not matter. */
 static void compare(const float *x, const float *got, const double *truth, finding *f)
 {
     for (int i = 0; i < PIECE; i++) {
@@ -90,7 +90,7 @@ static void errors_and_bits(void **unused)
     assert_true(right);
 }
 
-/* A tile of ordinary arguments takes another way than one with some beyond a formula's bound: the same bits. */
+/* Tiles of ordinary arguments use other code than tiles with arguments beyond a formula's bound: the same bits. */
 static void tiles_do_not_show(void **unused)
 {
     (void)unused;

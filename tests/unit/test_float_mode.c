@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8  Programs that round otherwise, or let floating-point exceptions trap: Olympus computes the same bits on all its
- * threads, does not trap, and leaves the program its mode. */
+/* run: ranks=1 devices=8  Programs with another rounding mode, or with floating-point exceptions that trap: Olympus
+ * computes the same bits on all its threads, does not trap, and does not change the program's mode. */
 #define _GNU_SOURCE
 #include "check_session.h"
 #include <fenv.h>
@@ -13,7 +13,7 @@ static void sines(const oly_array *in, oly_array *out, void *user)
     out[1] = oly_sum(out[0]);
 }
 
-/* Large enough to be shared among threads, and small enough to be computed at once. */
+/* Large enough to be shared by threads, and small enough to be computed at once. */
 static void compute(float *numbers, float *sum, float *small)
 {
     OLY_SCOPE

@@ -1,4 +1,4 @@
-/* run: ranks=1  What compositions promise: promotion as in JAX, and the type or message of each. */
+/* run: ranks=1  Compositions: promotion as in JAX, and the type or message of each. */
 #include "check_graph.h"
 #include <math.h>
 
@@ -128,7 +128,7 @@ static void numbers_are_converted_while_building(void **state)
     const oly_node *constant = last->in[0]->in[0]; /* through the broadcast */
     assert_int_equal(constant->op, OLY_OP_constant);
     assert_int_equal(constant->type.dtype, OLY_FLOAT64);
-    assert_true(constant->params.value.f == 0.1); /* not rounded to float32 on the way */
+    assert_true(constant->params.value.f == 0.1); /* not rounded to float32 in between */
 }
 
 static void folded_values_wrap_truncate_and_saturate(void **state)

@@ -1,8 +1,7 @@
-/* run: ranks=1  What graphs promise: type rules, factors, text, fingerprints, and errors when memory runs out.
- */
+/* run: ranks=1  Graphs: type rules, factors, text, fingerprints, and errors when memory runs out. */
 #include "check_graph.h"
 
-/* -- the rules themselves, for what passes over graphs might do wrong ----------------------------------- */
+/* -- the rules themselves, against mistakes of passes over graphs -------------------------------------------------- */
 static void rules_refuse_what_does_not_fit(void **state)
 {
     (void)state;
@@ -48,7 +47,7 @@ static void rules_refuse_what_does_not_fit(void **state)
     assert_int_equal(oly_graph_add(g, OLY_OP_reduce_sum, 1, &m, &p, &made), OLY_SHAPE);
     p.dtype = OLY_N_DTYPES;
     assert_int_equal(oly_graph_add(g, OLY_OP_convert, 1, &m, &p, &made), OLY_INVALID);
-    assert_int_equal(g->n_nodes, 5); /* failures leave the graph as it was */
+    assert_int_equal(g->n_nodes, 5); /* failures leave the graph unchanged */
     assert_int_equal(f->n_uses, 1);
 }
 
@@ -245,7 +244,7 @@ static void equal_programs_have_equal_fingerprints(void **state)
     (void)state;
     uint64_t h = program_hash("1:-1, ::2", 0.5);
     oly_restore_site((oly_site){"elsewhere.c", "oly_add", 99});
-    assert_true(program_hash("1:-1, ::2", 0.5) == h); /* whatever the addresses and lines */
+    assert_true(program_hash("1:-1, ::2", 0.5) == h); /* independent of addresses and lines */
     assert_true(program_hash("1:7, 0:4:2", 0.5) == h);
     assert_true(program_hash("2:8, ::2", 0.5) != h);
     assert_true(program_hash("1:-1, ::2", 0.25) != h);
@@ -270,7 +269,7 @@ static void outputs_and_bodies_count_in_fingerprints(void **state)
 
 /* -- memory --------------------------------------------------------------------------------------------- */
 
-/* A bit of everything, more than the first list of nodes holds. */
+/* Some of every kind, more than the first list of nodes has room for. */
 static oly_status build_everything(oly_graph *in)
 {
     oly_type type = type_named("f32[4,6]");

@@ -1,5 +1,5 @@
-/* run: ranks=1  Elementwise kernels: every operation, element type and instruction set against libm or plain C; programs over
- * broadcast, strided and overlapping boxes, whole and in chunks. */
+/* run: ranks=1  Elementwise kernels: every operation, element type and instruction set against libm or plain C;
+ * programs over broadcast, strided and overlapping boxes, whole and in chunks. */
 #include "check_kernels.h"
 
 /* -- functions of the mathematical library --------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static const struct function {
     {OLY_TILE_sigmoid, sigmoid_reference, -800, 800, 2.481, 2.0},
 };
 
-/* Distance of `got` from the true value, in units in the last place of the type. */
+/* Distance of `got` from the exact value, in units in the last place of the type. */
 static double ulps(long double got, long double truth, bool single)
 {
     if (isnan(truth) || isnan(got))
@@ -155,11 +155,11 @@ static void far_arguments_work_in_place(void **unused)
     (void)unused, on_each(check_far_in_place);
 }
 
-/* -- operations with one right answer ------------------------------------------------------------------------------- */
+/* -- exact operations ---------------------------------------------------------------------------------------------- */
 
 #define NEGATIVE(x) ((double)(x) < 0) /* of unsigned types too, without a warning */
 
-/* T, U: the type arithmetic is done in; whole: an integer type. */
+/* T, U: the type of the arithmetic; whole: an integer type. */
 #define REFERENCE(s, T, U, whole)                                                                                      \
     static T power_##s(T x, T y)                                                                                       \
     {                                                                                                                  \
@@ -301,7 +301,7 @@ static void bools_add_as_or_and_multiply_as_and(void **unused)
 
 #define ROOM 250000 /* elements of each operand's memory */
 
-/* Gives an operand random strides: dimensions in random order, some repeated, some backwards, with gaps. */
+/* Gives an operand random strides: dimensions in random order, some repeated, some reversed, with gaps. */
 static oly_tile_operand random_operand(const oly_tile_box *box, char *memory, size_t bytes, bool store)
 {
     oly_tile_operand o = {memory, {0}};
@@ -424,7 +424,7 @@ static void loads_survive_stores_to_the_same_place(void **unused)
     (void)unused, on_each(check_in_place);
 }
 
-/* More live registers than fit a full tile: sum of 60 shifted copies, all kept until the end. */
+/* More live registers than fit a full tile: the sum of 60 shifted copies, all live until the end. */
 static void check_many_registers(void)
 {
     static double x[3000], y[3000];
@@ -455,7 +455,7 @@ static void programs_with_many_live_registers_work(void **unused)
     (void)unused, on_each(check_many_registers);
 }
 
-/* -- choosing ------------------------------------------------------------------------------------------------------- */
+/* -- selection of the instruction set ------------------------------------------------------------------------------ */
 
 static void unknown_instruction_set_is_refused(void **unused)
 {

@@ -1,5 +1,5 @@
-/* run: ranks=1  Kernels that know shapes: reductions, folds of arrays, matrix products and copies against plain loops, for
- * small and ugly sizes, every subset of dimensions, every instruction set. */
+/* run: ranks=1  Kernels that depend on shapes: reductions, combined arrays, matrix products and copies against plain
+ * loops, for small and odd sizes, every subset of dimensions, every instruction set. */
 #include "core/dtype_list.h"
 #include "graph/type.h"
 #include "check.h"
@@ -47,14 +47,14 @@ static bool is_integer(int dtype)
 {
     return dtype >= OLY_INT8 && dtype <= OLY_UINT64;
 }
-/* As an element of the type holds it: integers wrap. */
+/* The value as stored in an element of the type: integers wrap. */
 static number as_element(int dtype, number x)
 {
     char element[16] __attribute__((aligned(16)));
     set_element((oly_dtype)dtype, element, 0, x);
     return element_of((oly_dtype)dtype, element, 0);
 }
-/* Not a number: what is too large for float8_e4m3fn. */
+/* NaN: too large for float8_e4m3fn. */
 static bool same(number a, number b)
 {
     return a == b || (a != a && b != b);
@@ -84,7 +84,7 @@ static number identity(int c, int dtype)
         return -1;
     return element_of((oly_dtype)dtype, scratch, 0);
 }
-/* Small whole numbers: sums are exact; units for products. */
+/* Small integers: sums are exact; ones and minus ones for products. */
 static void fill(int dtype, int c, void *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -134,7 +134,7 @@ static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kep
         out[i] = as_element((int)t->dtype, out[i]);
 }
 
-/* Now and then elements of another type, that are converted as they are read: whole numbers that every type has. */
+/* Sometimes elements of another type, converted as they are read: integers that every type has. */
 static void convert_some(oly_reduce_task *t)
 {
     static const oly_dtype from[] = {OLY_BOOL, OLY_INT8, OLY_UINT8, OLY_INT16, OLY_FLOAT16, OLY_BFLOAT16},
@@ -197,8 +197,8 @@ static float chain(const float *x, int64_t n, int64_t stride)
         sum += x[i * stride];
     return sum;
 }
-/* Trees over many rows have little room for each column: in two chunks, which only far larger arrays have of so many columns. The rows
- * overlap. */
+/* Trees over many rows have little room for each column: in two chunks, which so many columns otherwise have only in
+ * far larger arrays. The rows overlap. */
 static void check_many_rows(void)
 {
     enum { ROWS = 4095, COLUMNS = 4100 };
@@ -251,7 +251,7 @@ static void short_sums_add_one_after_the_other(void **unused)
     (void)unused, on_each(check_chain);
 }
 
-/* The same elements through other strides give the same bits; and the sum is as good as pairwise sums are. */
+/* The same elements through other strides give the same bits; and the sum is as accurate as pairwise sums are. */
 static void check_layouts(void)
 {
     float *x = (float *)memory_a, *turned = (float *)memory_c, a[256], b[256];
@@ -314,7 +314,7 @@ static void nan_wins_in_max_and_min(void **unused)
     (void)unused, on_each(check_nan);
 }
 
-/* -- folds ---------------------------------------------------------------------------------------------------------- */
+/* -- combined arrays ----------------------------------------------------------------------------------------------- */
 
 static void check_folds(void)
 {
@@ -345,7 +345,7 @@ static void check_folds(void)
                     for (int j = 0; j < sources; j++)
                         sum += element_of((oly_dtype)dtype, memory_c, j * length + i);
                     number got = element_of((oly_dtype)dtype, out, i);
-                    bool rounds = oly_is_narrow((oly_dtype)dtype) && dtype != OLY_FLOAT16; /* each time */
+                    bool rounds = oly_is_narrow((oly_dtype)dtype) && dtype != OLY_FLOAT16; /* after every pair */
                     double error = rounds ? sources * element_epsilon((oly_dtype)dtype) / 2 * __real__ sum : 0;
                     if (rounds && __real__ sum + error <= oly_dtype_largest((oly_dtype)dtype))
                         assert_true(fabs(__real__ got - __real__ sum) <= error);
@@ -354,14 +354,14 @@ static void check_folds(void)
                 }
             }
 }
-static void folds_add_every_source_also_in_place(void **unused)
+static void combine_adds_every_source_also_in_place(void **unused)
 {
     (void)unused, on_each(check_folds);
 }
 
 /* [4][2] sources: (((s0+s2)+s4)+s6) + (((s1+s3)+s5)+s7), or in pairs ((s0+s2)+(s4+s6)) + ((s1+s3)+(s5+s7)). Seven sources in
  * pairs: ((s0+s1)+(s2+s3)) + ((s4+s5)+s6). */
-static void check_fold_order(void)
+static void check_combine_order(void)
 {
     float x[8][9], y[9];
     const void *source[8];
@@ -386,9 +386,9 @@ static void check_fold_order(void)
         assert_true(y[i] == four + ((x[4][i] + x[5][i]) + x[6][i]));
     }
 }
-static void folds_have_a_fixed_order(void **unused)
+static void combine_has_a_fixed_order(void **unused)
 {
-    (void)unused, on_each(check_fold_order);
+    (void)unused, on_each(check_combine_order);
 }
 
 /* -- matrix products ------------------------------------------------------------------------------------------------ */
@@ -442,7 +442,7 @@ static void products_of_any_shape_and_order_are_exact_on_integers(void **unused)
     (void)unused, on_each(check_products);
 }
 
-/* Strides that OpenBLAS refuses, or would take for others: repeated, backwards, overlapping, with gaps in both dimensions. */
+/* Strides that OpenBLAS refuses, or would misread: repeated, reversed, overlapping, with gaps in both dimensions. */
 static void check_products_of_any_stride(void)
 {
     enum { N = 40, BEGIN = N * N };
@@ -569,8 +569,8 @@ int main(void)
         cmocka_unit_test(short_sums_add_one_after_the_other),
         cmocka_unit_test(sums_do_not_depend_on_strides),
         cmocka_unit_test(nan_wins_in_max_and_min),
-        cmocka_unit_test(folds_add_every_source_also_in_place),
-        cmocka_unit_test(folds_have_a_fixed_order),
+        cmocka_unit_test(combine_adds_every_source_also_in_place),
+        cmocka_unit_test(combine_has_a_fixed_order),
         cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
         cmocka_unit_test(products_of_any_stride_are_exact_on_integers),
         cmocka_unit_test(small_products_go_left_to_right_fused),

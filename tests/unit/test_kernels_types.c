@@ -1,5 +1,5 @@
-/* run: ranks=1  Elementwise kernels between types: conversions, select, float16 and bfloat16 through float32, complex numbers
- * against the C library. */
+/* run: ranks=1  Elementwise kernels between types: conversions, select, float16 and bfloat16 through float32, complex
+ * numbers against the C library. */
 #include "core/dtype_list.h"
 #include "check_kernels.h"
 #include <complex.h>
@@ -13,7 +13,7 @@ static long double exactly(int dtype, const void *x, int64_t i)
                                  : (long double)element_part((oly_dtype)dtype, x, i, 0);
 }
 
-/* What conversion to bool or an integer type should give. */
+/* The expected conversion to bool or an integer type. */
 static long double to_whole(long double x, int from, int to)
 {
     bool from_integer = from <= OLY_UINT64;
@@ -28,7 +28,7 @@ static long double to_whole(long double x, int from, int to)
     return negative ? (long double)((int64_t)wrapped >> (64 - bits)) : (long double)(wrapped >> (64 - bits));
 }
 
-/* Floating results are rounded once, but for integers on their way to narrow types, which pass float32. */
+/* Floating-point results are rounded once, except for integers converted to narrow types, which go through float32. */
 static long double to_floating(long double x, int from, int to)
 {
     char element[16] __attribute__((aligned(16)));
@@ -105,7 +105,7 @@ static bool compares(int op)
     return op >= OLY_TILE_eq && op <= OLY_TILE_ge;
 }
 
-/* The operation gives what it gives on float32, rounded. */
+/* Checks that the operation returns what it returns on float32, rounded. */
 static void check_narrow(int op, int n_in, int dtype, int scalars)
 {
     static uint16_t x[N], y[N], z[N]; /* or bytes */
@@ -138,7 +138,7 @@ static void check_narrow_types(void)
                 check_narrow(of_two[k], 2, dtype, scalars);
         }
 }
-static void narrow_floats_are_worked_as_float32(void **unused)
+static void narrow_floats_are_computed_in_float32(void **unused)
 {
     (void)unused, on_each(check_narrow_types);
 }
@@ -151,7 +151,7 @@ static const struct {
 } functions[] = {{OLY_TILE_exp, cexpl}, {OLY_TILE_log, clogl},   {OLY_TILE_sqrt, csqrtl}, {OLY_TILE_sin, csinl},
                  {OLY_TILE_cos, ccosl}, {OLY_TILE_tanh, ctanhl}, {OLY_TILE_conj, conjl}};
 
-/* Whether the parts are off by at most a few steps of the larger one. */
+/* Checks that the parts are off by at most a few steps of the larger one. */
 static void expect_near(const char *what, int op, int dtype, const void *z, int i, long double _Complex wanted)
 {
     double _Complex got = element_of((oly_dtype)dtype, z, i);
@@ -244,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conversions_truncate_saturate_and_wrap),
         cmocka_unit_test(select_takes_any_mix_of_scalars),
-        cmocka_unit_test(narrow_floats_are_worked_as_float32),
+        cmocka_unit_test(narrow_floats_are_computed_in_float32),
         cmocka_unit_test(complex_numbers_are_those_of_c),
     };
     return CHECK_MAIN(tests);

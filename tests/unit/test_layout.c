@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8  What splits, boxes and shardings promise: balanced blocks, slices that stay with their array, boxes
- * that tile, shardings that are equal when they put the same elements on the same devices, errors that name the column. */
+/* run: ranks=1 devices=8  Splits, boxes and shardings: balanced blocks, slices that stay with their array, boxes that
+ * tile, shardings that are equal if they place the same elements on the same devices, errors that name the column. */
 #include "check_session.h"
 #include "layout/layout.h"
 #include <inttypes.h>
@@ -101,13 +101,13 @@ static void slices_stay_where_their_array_is(void **state)
                     oly_split base = canonical(parts, n);
                     check_slice(&base, n, from, step);
                 }
-    oly_split merged = canonical(4, 30); /* rows of 5 elements, merged: cut between rows only */
+    oly_split merged = canonical(4, 30); /* rows of 5 elements, merged: split between rows only */
     merged.unit = 5;
     assert_string_equal(sizes_of(&merged, 30), "10 10 5 5");
     check_slice(&merged, 30, 3, 2);
 }
 
-static void embedding_undoes_slicing(void **state)
+static void embedding_inverts_slicing(void **state)
 {
     (void)state;
     for (int64_t offset = 0; offset < 12; offset++) {
@@ -115,7 +115,7 @@ static void embedding_undoes_slicing(void **state)
         int64_t n = offset + 9 + 5;
         for (int64_t i = 0; i < 9; i++)
             assert_int_equal(oly_split_part_of(&whole, n, offset + i), oly_split_part_of(&part, 9, i));
-        assert_int_equal(oly_split_cut(&whole, n, 0), 0); /* what lies around goes to the first and the last part */
+        assert_int_equal(oly_split_cut(&whole, n, 0), 0); /* elements outside belong to the first and the last part */
         assert_int_equal(oly_split_cut(&whole, n, 4), n);
         oly_split back = oly_split_sliced(&whole, offset, 1);
         assert_true(oly_split_equal(&back, &part, 9));
@@ -284,7 +284,7 @@ static void specs_print_as_in_jax(void **state)
     (void)state;
     char text[200];
     oly_mesh mesh =
-        oly_make_mesh("s=2, t=2, u=2"); /* names of its own: the first writing of a sharding is the one printed */
+        oly_make_mesh("s=2, t=2, u=2"); /* names of its own: the first form of a sharding is the one printed */
     assert_string_equal(spec_text(mesh, "s, None"), "P('s', None)");
     assert_string_equal(spec_text(mesh, "t"), "P('t',)");
     assert_string_equal(spec_text(mesh, "(t,s), u"), "P(('t', 's'), 'u')");
@@ -295,7 +295,7 @@ static void specs_print_as_in_jax(void **state)
     assert_string_equal(text, "SingleDeviceSharding(device=CpuDevice(id=3))");
 }
 
-/* -- notations that are wrong ------------------------------------------------------------------------------ */
+/* -- invalid notations --------------------------------------------------------------------------------------------- */
 static void check_error(bool made, const char *text, const char *status, const char *message)
 {
     if (made)
@@ -382,7 +382,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(sizes_near_the_limit_do_not_overflow, check_start, check_finish),
     cmocka_unit_test_setup_teardown(the_part_of_an_element_holds_it, check_start, check_finish),
     cmocka_unit_test_setup_teardown(slices_stay_where_their_array_is, check_start, check_finish),
-    cmocka_unit_test_setup_teardown(embedding_undoes_slicing, check_start, check_finish),
+    cmocka_unit_test_setup_teardown(embedding_inverts_slicing, check_start, check_finish),
     cmocka_unit_test_setup_teardown(splits_are_equal_when_their_cuts_are, check_start, check_finish),
     cmocka_unit_test_setup_teardown(boxes_are_as_in_the_table, check_start, check_finish),
     cmocka_unit_test_setup_teardown(boxes_tile_the_array, check_start, check_finish),

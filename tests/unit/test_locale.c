@@ -1,10 +1,10 @@
-/* run: ranks=1 devices=2  Programs that have called setlocale: numbers in the texts of arrays, plans, messages and settings have a decimal
- * point, as in Python; printf's own conversions in oly_printf are the program's. */
+/* run: ranks=1 devices=2  Programs that have called setlocale: numbers in the texts of arrays, plans, messages and
+ * settings have a decimal point, as in Python; printf's own conversions in oly_printf follow the program's locale. */
 #include "check_session.h"
 #include <locale.h>
 #include <unistd.h>
 
-/* A locale with a decimal comma, made for this test where the machine can make one. */
+/* A locale with a decimal comma, created for this test where the machine can. */
 static bool take_comma(void)
 {
     char folder[] = "/tmp/olympus-locale-XXXXXX", command[200];

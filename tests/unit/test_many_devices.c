@@ -1,4 +1,4 @@
-/* run: ranks=1  Eight thousand devices in one process: their work grows with their number, so it takes moments. */
+/* run: ranks=1  Eight thousand devices in one process: the work of planning grows linearly, so it takes moments. */
 #include "check.h"
 #include <olympus.h>
 #include <time.h>
@@ -7,7 +7,7 @@ enum { DEVICES = 8192, N = 60000 };
 
 static double seconds(void)
 {
-    return (double)clock() / CLOCKS_PER_SEC; /* of work: what else the machine does counts little */
+    return (double)clock() / CLOCKS_PER_SEC; /* CPU time: other load on the machine matters little */
 }
 
 static void sums_over_thousands_of_devices(void **state)

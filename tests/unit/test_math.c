@@ -1,5 +1,5 @@
-/* run: ranks=1  Kernels of mathematical functions, of remainders, rounding and bits: each against libm in long double or plain
- * C, for every instruction set, over all magnitudes and special values. */
+/* run: ranks=1  Kernels of mathematical functions, of remainders, rounding and bits: each against libm in long double
+ * or plain C, for every instruction set, over all magnitudes and special values. */
 #include "check.h"
 #include "kernel.h"
 #include "core/error.h"
@@ -11,7 +11,7 @@
 
 static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
 
-/* Runs a check with each instruction set this processor has. */
+/* Runs a check with each instruction set of this CPU. */
 static void on_each(void (*check)(void))
 {
     for (int i = 0; i < COUNT(instruction_sets); i++)
@@ -83,7 +83,7 @@ static long double digamma_reference(long double x)
         (1 / 12.0L - i * (1 / 120.0L - i * (1 / 252.0L - i * (1 / 240.0L - i * (1 / 132.0L - i * 691 / 32760.0L)))));
     return sum + logl(x) - 0.5L / x - series;
 }
-/* Newton's steps on erf, or on the logarithm of erfc for the tails. */
+/* Newton's method on erf, or on the logarithm of erfc for the tails. */
 static long double erf_inv_reference(long double x)
 {
     const long double slope = 1.12837916709551257389615890312154517L;
@@ -154,7 +154,7 @@ static const double special[] = {0.0,          -0.0,          1.0,
                                  1.461632144,  27.0,          -26.5,
                                  0.414213,     1e300};
 
-/* Distance of `got` from the true value, in units in the last place of the type. Subnormal numbers are not counted. */
+/* Distance of `got` from the exact value, in units in the last place of the type. Subnormal numbers do not count. */
 static double ulps(long double got, long double truth, bool single)
 {
     if (isnan(truth) || isnan(got))
@@ -306,7 +306,7 @@ static void neighbours_are_those_of_libm(void **unused)
     (void)unused, on_each(check_neighbours);
 }
 
-/* float16: every number towards both sides. */
+/* float16: every number, in both directions. */
 static void check_half_neighbours(void)
 {
     static uint16_t x[0x7c01], up[0x7c01], down[0x7c01];

@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8 timeout=300  Every allocation fails once, in one program after the other: the call says that there is no memory, nothing leaks
- * (with the sanitizer), and the same work succeeds afterwards. */
+/* run: ranks=1 devices=8 timeout=300  Every allocation fails once, in one program after the other: the call reports
+ * that there is no memory, nothing leaks (with the sanitizer), and the same call succeeds afterwards. */
 #include "check.h"
 #include "check_session.h"
 #include "core/error.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Works with a size of its own, so that plans are made anew; returns what should be 6 n, or NULL. */
+/* Uses a size of its own, so that plans are made anew; returns what should be 6 n, or NULL. */
 typedef oly_array attempt(int64_t n);
 
 static oly_array sharded_ones(int64_t n)
@@ -57,7 +57,7 @@ static double total(oly_array x)
     return x ? oly_item(oly_sum(x)) : -1;
 }
 
-/* Was the failure that was ordered (after k allocations) still to come? Uses it up. */
+/* Had the ordered failure (after k allocations) not happened yet? Cancels it. */
 static bool unspent(long k)
 {
     for (long j = 0; j <= k; j++)
@@ -76,7 +76,7 @@ static void check_attempt(attempt *work, int64_t n, long k, bool *more)
     oly_fail_allocation(-1);
     if (x && total(x) != 6. * (double)n)
         fail_msg("allocation %ld failed, and the result is %.17g instead of %.17g", k, total(x), 6. * (double)n);
-    /* an array that is put over a mesh that there is not stays where it was */
+    /* an array that is moved to a mesh that exists already stays where it was */
     if (x && oly_last_status() != OLY_OK && !strstr(oly_last_error(), "oly_make_mesh") &&
         !strstr(oly_last_error(), "oly_named"))
         fail_msg("allocation %ld failed without harm, but an error is left: \"%s\"", k, oly_last_error());
@@ -91,8 +91,8 @@ static void check_attempt(attempt *work, int64_t n, long k, bool *more)
                  oly_last_error());
 }
 
-/* Lets the k-th allocation fail until the attempt needs no more: the first 150 one by one, then every second, every third, ...
- * With CHECK_EVERY=1 for all k (a minute). */
+/* Lets the k-th allocation fail until the attempt needs no more: the first 150 one by one, then every second, every
+ * third, ... With CHECK_EVERY=1 for all k (a minute). */
 static void sweep(attempt *work, long least)
 {
     bool more = true;
@@ -109,7 +109,7 @@ static void sweep(attempt *work, long least)
 
 /* -- programs of all kinds ------------------------------------------------------------------------------------------------ */
 
-/* 6 n, made of what is looked at. */
+/* 6 n, computed from x. */
 static oly_array answer(oly_array x, int64_t n)
 {
     oly_array none = oly_mul(0, oly_astype(oly_sum(oly_clip(x, -1, 1)), OLY_FLOAT32));

@@ -1,4 +1,4 @@
-/* run: ranks=1.  What a platform's table promises the layers above: a memory for each device, and copies for the host. */
+/* run: ranks=1.  A platform's table, as the layers above use it: a memory for each device, and copies for the host. */
 #include "check.h"
 #include "core/error.h"
 #include "device/memory.h"
@@ -166,7 +166,7 @@ static void ranks_have_one_platform(void **state)
     assert_non_null(strstr(oly_pending_message(), "of rank 0 are of platform \"apart\", those of rank 2 of \"cpu\""));
 }
 
-/* In a child: what it says when the host touches a buffer that is not mapped. */
+/* In a child: the message when the host accesses a buffer that is not mapped. */
 static void touch(int out)
 {
     dup2(out, STDERR_FILENO);

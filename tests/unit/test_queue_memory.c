@@ -1,5 +1,5 @@
-/* run: ranks=1  Buffers of queued jobs: a million jobs on 1 to 64 devices, some of them slow, that pass buffers on to each other
- * before they have run, read what they should and nothing else, in the memory that they need one by one. */
+/* run: ranks=1  Buffers of queued jobs: a million jobs on 1 to 64 devices, some of them slow, that pass buffers on to
+ * each other before they have run, read the right data, in the memory that they need one by one. */
 #include "check.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -23,7 +23,7 @@ static unsigned below(unsigned n)
 
 /* -- jobs: each reads an array of its first device, and writes one on each of its devices --------------------------------- */
 
-/* What a device holds: handles, and the values that the jobs before now will have written. */
+/* The state of a device: handles, and the values that the jobs queued so far will have written. */
 typedef struct array {
     oly_buffer *buffer;
     uint64_t value;
@@ -34,7 +34,7 @@ typedef struct job {
     int devices[MOST_TOGETHER];
     uint64_t in[MOST_TOGETHER], out[MOST_TOGETHER];
     oly_buffer *read[MOST_TOGETHER], *written[MOST_TOGETHER], *scratch[MOST_TOGETHER];
-    int delay; /* 0: none, 1: gives the core away, else microseconds */
+    int delay; /* 0: none, 1: yields the core, else microseconds */
 } job;
 
 static array held[MOST_DEVICES][ARRAYS];
@@ -103,7 +103,7 @@ static void release(oly_job *base)
     free(base);
 }
 
-/* Takes an array of device d as operand, and puts a result in a place of it: of the operand itself, donated, or of another. */
+/* Takes an array of device d as operand, and replaces it, donated, or another by a result. */
 static void bind(job *j, int d, uint64_t number, size_t bytes)
 {
     int device = j->devices[d];
@@ -192,8 +192,8 @@ static void end(int n_devices)
     oly_pool_stop();
 }
 
-/* Each device needs its arrays, and a result and scratch of the one job that is being bound; devices beside it can keep two that
- * its jobs have used. */
+/* Each device needs its arrays, and a result and scratch memory of the one job that is being bound; other devices can
+ * keep two buffers that its jobs have used. */
 static void run_many(int n_devices, int threads, int n_jobs, bool delays)
 {
     enum { BYTES = 4096 };
@@ -233,7 +233,7 @@ static void wait_at_gate(oly_job *j)
         sched_yield();
 }
 
-/* Device 0 stands still until the gate opens. */
+/* Device 0 is blocked until the gate opens. */
 static oly_job stop_device(const int *device)
 {
     atomic_store(&gate, false);
@@ -251,7 +251,7 @@ static void a_spent_buffer_is_given_to_its_device_only(void **state)
     oly_pool_lock();
     oly_buffer_use_locked(b, 0, 1001);
     oly_pool_unlock();
-    oly_buffer_drop(b); /* a job that stands behind the gate uses it */
+    oly_buffer_drop(b); /* a job behind the gate uses it */
     assert_int_equal(oly_pool_statistics_get().spent_bytes, b->capacity);
     oly_option.queue_memory = 1;
     oly_pool_lock();
@@ -299,7 +299,7 @@ static void what_jobs_of_several_devices_use_is_given_to_nobody(void **state)
     }
     oly_buffer_done_locked(b);
     assert_int_equal(b->calls, 1);
-    oly_buffer_done_locked(b); /* free for all */
+    oly_buffer_done_locked(b); /* free for all devices */
     assert_ptr_equal(oly_buffer_take_locked(3000, 1, 1004), b);
     oly_buffer_done_locked(b);
     oly_pool_unlock();
@@ -321,7 +321,7 @@ static void an_operand_named_twice_is_not_overwritten(void **state)
     oly_pool_lock();
     oly_buffer_use_locked(b, 0, 2001);
     assert_false(oly_buffer_is_sole_locked(b, 0, 2001));
-    oly_buffer_use_locked(b, 0, 2002); /* the next call names it once */
+    oly_buffer_use_locked(b, 0, 2002); /* the next call uses it once */
     assert_true(oly_buffer_is_sole_locked(b, 0, 2002));
     for (int k = 0; k < 3; k++)
         oly_buffer_done_locked(b);
@@ -345,7 +345,7 @@ static void done_with_one(oly_job *base)
     oly_pool_unlock();
 }
 
-/* Memory from the host: buffers that queued jobs still read are waited for when they are many. */
+/* Memory from the host: with many buffers that queued jobs still read, callers wait. */
 static void who_needs_a_block_waits_while_much_is_spent(void **state)
 {
     static const int zero = 0;

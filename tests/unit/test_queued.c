@@ -4,8 +4,8 @@
 
 enum { DEVICES = 8, EACH = 4, N = DEVICES * EACH, CALLS = 10000 };
 
-/* The sum of y is y's mean 32 times, so a call keeps the mean and adds a step to it: a call that is lost, doubled or reads a
- * stale sum shows in the last value. All products are exact. */
+/* The sum of y is 32 times its mean, so a call keeps the mean and adds a step to it: a call that is lost, doubled or
+ * reads a stale sum changes the last value. All products are exact. */
 static const double step = 1. / 1024;
 
 static oly_array next(oly_array y)
@@ -50,7 +50,7 @@ static void start(const char *threads)
     assert_int_equal(oly_device_count(), DEVICES);
 }
 
-/* Primes, so that no two elements are alike. */
+/* Primes, so that all elements differ. */
 static const float first[N] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29,  31,  37,  41,  43,  47,  53,
                                59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131};
 
@@ -67,7 +67,7 @@ static void finish(oly_array y)
     reference(expected);
     oly_get(y, got, sizeof got);
     assert_memory_equal(got, expected, sizeof got);
-    assert_true(got[0] > CALLS * (float)step); /* the reference itself moved */
+    assert_true(got[0] > CALLS * (float)step); /* the reference itself advanced */
     assert_int_equal(oly_finalize(), 0);
 }
 

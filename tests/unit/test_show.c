@@ -1,5 +1,4 @@
-/* run: ranks=1.  What the texts and pictures of arrays and shardings promise: those of NumPy and JAX, and no
- * half files. */
+/* run: ranks=1.  The texts and pictures of arrays and shardings: those of NumPy and JAX, and no partial files. */
 #include "check.h"
 #include "check_oracle.h"
 #include "array/draw.h"
@@ -25,7 +24,7 @@ static void expect_text(oly_text *text, const char *wanted)
     oly_text_free(text);
 }
 
-/* Fails unless the call failed with this status and a message that holds `part`. */
+/* Fails unless the call failed with this status and a message that contains `part`. */
 static void expect_failure(oly_status got, oly_status wanted, const char *part)
 {
     assert_int_equal(got, wanted);
@@ -36,7 +35,7 @@ static void expect_failure(oly_status got, oly_status wanted, const char *part)
 
 /* -- values --------------------------------------------------------------------------------------------- */
 
-/* Text lines of the oracle end in a newline, ours have none at the end. */
+/* Text lines of the oracle end in a newline, ours do not. */
 static void expect_oracle_text(oly_text *text, const oracle_case *c, const char *keyword)
 {
     const oracle_line *line = check_oracle_line(c, keyword, 0);
@@ -134,7 +133,7 @@ static void empty_arrays_tell_their_shape(void **state)
     expect_text(&text, "[]");
 }
 
-/* Between the first and last three rows there is memory that must not be read: that would end the program. */
+/* Between the first and last three rows is memory that must not be read: a read would end the program. */
 static void summaries_read_only_what_they_print(void **state)
 {
     (void)state;
@@ -238,7 +237,7 @@ typedef struct placed {
     int ids[MOST_DEVICES];
 } placed;
 
-/* Where device `id` stands along the mesh axis `name` of the line "mesh x=2 y=4" (last axis fastest), and its
+/* The position of device `id` along the mesh axis `name` of the line "mesh x=2 y=4" (last axis fastest), and its
  * size. */
 static void find_axis(const oracle_line *mesh, const char *name, int id, int *position, int *size)
 {
@@ -256,8 +255,7 @@ static void find_axis(const oracle_line *mesh, const char *name, int id, int *po
     fail_msg("no axis %s", name);
 }
 
-/* Gives device `id` its block: the spec "P(x,None,(y,z))" is read letter by letter; names stand one after the
- * other. */
+/* Gives device `id` its block: parses the spec "P(x,None,(y,z))"; names are adjacent. */
 static void place_device(placed *p, const oracle_line *mesh, const char *spec, int id)
 {
     int part[2] = {0, 0}, parts[2] = {1, 1}, axis = 0, depth = 0;
@@ -531,13 +529,13 @@ static void bad_pictures_are_refused(void **state)
     assert_int_equal(mkdir(picture_path, 0700), 0);
     expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
     assert_int_equal(rmdir(picture_path), 0);
-    assert_int_equal(mkfifo(picture_path, 0600), 0); /* a device is the same */
+    assert_int_equal(mkfifo(picture_path, 0600), 0); /* a device is treated the same */
     expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
     assert_int_equal(unlink(picture_path), 0);
     assert_int_equal(entries_of(folder), 0);
 }
 
-/* Links that somebody put where the picture will be, or where it was first written once: what they point to stays as it is. */
+/* Links placed where the picture will be, or where it is written first: their targets are not changed. */
 static void planted_links_are_not_followed(void **state)
 {
     (void)state;
@@ -566,8 +564,7 @@ static void planted_links_are_not_followed(void **state)
     assert_int_equal(unlink(victim) | unlink(temporary_path) | unlink(picture_path), 0);
 }
 
-/* Noise that does not compress, and files allowed to grow to 4 kB: as on a full disk. The picture of before
- * stays. */
+/* Incompressible noise, and files limited to 4 kB: as on a full disk. The previous picture stays. */
 static void full_disks_leave_the_old_picture(void **state)
 {
     (void)state;
@@ -691,8 +688,7 @@ static oly_status paint(oly_text *text)
     return oly_png_write(picture_path, 2, 2, (float[]){1, 2, 3, 4}, 0, 5);
 }
 
-/* The first, second, ... allocation fails, until there are no more: each time the status says so and nothing is
- * left. */
+/* The first, second, ... allocation fails, until none is left: each time the status says so and nothing leaks. */
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;

@@ -1,10 +1,10 @@
-/* run: ranks=1  What slice and axes notations promise: Python's meaning, and errors that name the column. */
+/* run: ranks=1  Slice and axes notations: Python's meaning, and errors that name the column. */
 #include "check_graph.h"
 #include <inttypes.h>
 
 /* -- slice notation ------------------------------------------------------------------------------------- */
 
-/* "start+extent*step" for each dimension, "!" after dropped ones, "~" after those that run backwards; or "OLY_PARSE: message". */
+/* "start+extent*step" for each dimension, "!" after dropped ones, "~" after reversed ones; or "OLY_PARSE: message". */
 static const char *sliced(const char *slices, int rank, const int64_t *shape)
 {
     static char text[600];

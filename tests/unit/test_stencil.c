@@ -1,4 +1,4 @@
-/* run: ranks=1.  What the stencil kernels promise: the bits of the plain loop, whatever the tiles, step counts and taps. */
+/* run: ranks=1.  The stencil kernels: the bits of the plain loop, whatever the tiles, step counts and taps. */
 #include "check.h"
 #include "stencil_table.h"
 #include <math.h>
@@ -133,8 +133,8 @@ static void cross_taps(oly_stencil *s, int rank, oly_dtype dtype, double middle,
         s->radius[d] = 1;
 }
 
-/* A field around a write box of `extent`, with margins as wide as the contract asks, and a fixed box at random: around the
- * field, ending inside the write box, beside it, or empty. */
+/* A field around a write box of `extent`, with margins as wide as required, and a random fixed box: around the field,
+ * ending inside the write box, beside it, or empty. */
 static void random_field(problem *p, const int64_t *extent)
 {
     oly_stencil_field *f = &p->field;
@@ -178,7 +178,7 @@ static void shuffle(int *order, int n)
     }
 }
 
-/* Where a point of the field lies in the destination. */
+/* Position of a point of the field in the destination. */
 static int64_t destination_index(const problem *p, const int64_t x[3])
 {
     int64_t at = 0;
@@ -187,7 +187,7 @@ static int64_t destination_index(const problem *p, const int64_t x[3])
     return at;
 }
 
-/* Puts what the destination has to hold into `expected`, which starts out as a copy of it. */
+/* Writes the expected contents of the destination to `expected`, which starts as a copy of it. */
 static void expect(const problem *p, const void *values, void *expected)
 {
     const oly_stencil_field *f = &p->field;
@@ -208,7 +208,7 @@ static void expect(const problem *p, const void *values, void *expected)
             }
 }
 
-/* Works all chunks in random order and compares the whole destination, its untouched surroundings included. scale: of the
+/* Computes all chunks in random order and compares the whole destination, its surroundings included. scale: of the
  * values. */
 static void solve(const problem *p, double scale)
 {
@@ -233,7 +233,7 @@ static void solve(const problem *p, double scale)
     int chunks = oly_stencil_chunks(s, &p->field, p->steps), *order = malloc(sizeof(int) * (size_t)(chunks + 1));
     size_t scratch_bytes = oly_stencil_scratch(s, &p->field, p->steps);
     char *scratch = malloc(scratch_bytes + 16);
-    memset(scratch, 0xff, scratch_bytes + 16); /* NaN: whatever is used without having been set shows */
+    memset(scratch, 0xff, scratch_bytes + 16); /* NaN: any use of uninitialised memory shows */
     shuffle(order, chunks);
     memcpy(b, source, n * bytes);
     for (int i = 0; i < chunks; i++)
@@ -255,7 +255,7 @@ static void solve(const problem *p, double scale)
 
 static const char *const isas[] = {"base", "avx2", "avx512"};
 
-/* Selects an instruction set; false where this machine does not have it. */
+/* Selects an instruction set; false if this machine does not have it. */
 static bool use(const char *isa)
 {
     bool has = !strcmp(isa, "base");

@@ -1,11 +1,11 @@
-/* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves
- * between the forms. Movements, values (those of one device), and the shardings of results. */
+/* run: layouts  Reshapes that split a dimension inside a mesh axis: the plan treats the axis as several, so that
+ * nothing moves between the two shapes. Transfers, values (those of one device), and the shardings of results. */
 #include "check_communication.h"
 #include "check_session.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Halves of the rows, worked on as such, and back. */
+/* Halves of the rows, processed as such, and back. */
 static void halves(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -13,7 +13,7 @@ static void halves(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_reshape(oly_sum(oly_reshape(oly_sin(x), 2, 16, 2, 64), .axes = "2"), 32, 64);
 }
 
-/* Four heads over eight devices: the sums over a head's elements are finished between two of them. */
+/* Four heads over eight devices: the sums over a head's elements are completed by pairs of devices. */
 static void heads(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -21,7 +21,7 @@ static void heads(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_reshape(oly_softmax(x, -1), 16, 64);
 }
 
-/* Merged: the rows of both dimensions are one. */
+/* Merged: both dimensions become one. */
 static void merged(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -57,7 +57,7 @@ static void reshapes_cut_axes(void **state)
     assert_true(check_steps_with("all-reduce", heads, "x=8", "None, x", 16, 64) >= 1);
 }
 
-/* What does not fit is no worse than before: 3 does not divide 8, and a third axis is not asked for. */
+/* Where axes do not fit nothing gets worse: 3 does not divide 8, and no third axis is introduced. */
 static void thirds(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -78,7 +78,7 @@ static void parts(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sin(oly_reshape(in[0], 2, 16, 64));
 }
 
-/* Results are sharded by the program's axes. */
+/* Results are sharded over the program's axes. */
 static void results_name_the_axes_of_the_program(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void pairs(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sin(oly_reshape(in[0], 16, 2, 64));
 }
 
-/* An axis that is used up before the dimension is cut in two stays one. */
+/* An axis that is used up before the dimension is split stays one. */
 static void axes_that_fit_stay_whole(void **state)
 {
     (void)state;

@@ -1,11 +1,12 @@
-/* run: layouts  Sums over devices that a loop adds up: each device adds up its own part, and one reduction comes after the loop. Where
- * that may not be, the values are right all the same. And sums of sums, which are summed over devices once. */
+/* run: layouts  Sums over devices that a loop accumulates: each device accumulates its own part, and one reduction
+ * comes after the loop. Where that is not possible, the values are right all the same. And sums of sums, which are
+ * reduced over devices once. */
 #include "check_session.h"
 #include <olympus.h>
 
 enum { STEPS = 6, ROWS = 16, COLUMNS = 3, REDUCTION = 2 /* exchanges, at most */ };
 
-/* What the test varies: how the body makes the next carry. */
+/* What the test varies: how the body computes the next carry. */
 typedef enum way {
     ADDS,
     SUBTRACTS,
@@ -26,7 +27,7 @@ typedef struct setting {
 
 static oly_mesh mesh;
 
-/* Each row's number, over x; every step multiplies by its own. */
+/* The sum over x of each row's number, times the step's. */
 static oly_array sum_of_step(const setting *s, oly_array i)
 {
     oly_array factor = s->form == COUNTS ? oly_add(i, 1) : oly_astype(oly_add(i, 1), OLY_FLOAT32);
@@ -107,7 +108,7 @@ static void one_reduction_after_the_loop(void **state)
         check_form(form);
 }
 
-/* The same over one of two axes: what is split over the other stays. */
+/* The same over one of two axes: the split over the other one stays. */
 static void two_axes(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void two_axes(void **state)
         check_form(form);
 }
 
-/* -- until a condition ends it, and loops in loops --------------------------------------------------------------------- */
+/* -- while loops and nested loops ---------------------------------------------------------------------------------- */
 static oly_array goes_on(const oly_array *carry, void *user)
 {
     (void)user;
@@ -185,19 +186,19 @@ static void weights_of_a_scan(void **state)
     oly_array value = NULL, slope = NULL;
     oly_call(f, OLY_IN(w, x), OLY_OUT(value, slope));
     CHECK_NEAR(value, ROWS * COLUMNS * STEPS);
-    double each = ROWS * (double)(STEPS * (STEPS - 1) / 2); /* step k reads h = k, and its result is added unchanged */
+    double each = ROWS * (double)(STEPS * (STEPS - 1) / 2); /* step k reads h = k and adds its result unchanged */
     CHECK_NEAR(slope, each, each, each, each, each, each, each, each, each);
     oly_plan_costs costs;
     oly_costs(&costs, f, w, x);
-    assert_true(costs.collectives <= 2 * REDUCTION); /* of the value, and of the slope */
+    assert_true(costs.collectives <= 2 * REDUCTION); /* of the value, and of the derivative */
 }
 
 /* -- sums of sums --------------------------------------------------------------------------------------------------------- */
 static void sums_of_sums(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    out[0] = oly_sum(oly_sum(in[0], .axes = "0"), .axes = "0"); /* of 3 elements 1 */
-    out[1] = oly_mul(oly_sum(in[0]), 2);                        /* read at once */
+    out[0] = oly_sum(oly_sum(in[0], .axes = "0"), .axes = "0"); /* 3 elements give 1 */
+    out[1] = oly_mul(oly_sum(in[0]), 2);                        /* read directly */
     out[2] = oly_max(oly_max(in[0], .axes = "0"), .axes = "0");
 }
 
@@ -217,7 +218,7 @@ static void only_the_last_sum_goes_over_devices(void **state)
     assert_true(costs.wire_bytes * oly_process_count() < 5 * 2 * 7 * 4); /* three elements, not seven */
 }
 
-/* Nothing else is left to do when the second sum has been put together with the first. */
+/* Nothing is left to do once the two sums have become one. */
 static void over_both(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

@@ -1,5 +1,5 @@
-/* run: layouts  Gathers and broadcasts that go in stages even between few processes, with other movements, products and sums beside
- * them: the values of one device, and the same bits however steps overlap. */
+/* run: layouts  Gathers and broadcasts in stages, also between few processes, beside other transfers, products and
+ * sums: the values of one device, and the same bits however steps overlap. */
 #include "check_communication.h"
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static oly_array by_columns(oly_array x)
     return oly_with_sharding_constraint(x, oly_named(oly_make_mesh("x=8"), "None, x"));
 }
 
-/* A gather, an all-to-all and another gather are under way together; each is then read. */
+/* A gather, an all-to-all and another gather are in flight together; each is then read. */
 static void several_at_once(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -49,7 +49,7 @@ static void stages_run_beside_other_exchanges(void **state)
     check_same_bits(several_at_once, 2, in, 264 * 264);
 }
 
-/* In every round what was gathered is used and cut again: the exchange of a plan runs many times. */
+/* In every iteration the gathered value is used and split again: the exchange of a plan runs many times. */
 static void gather_in_rounds(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
@@ -84,7 +84,8 @@ static void explanations_count_the_stages(void **state)
     (void)state;
     oly_array one[] = {oly_device_put(check_matrix(64, 64), oly_single_device(oly_get_device(7)))};
     char *text = check_steps(oly_jit_with(spread, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, one);
-    assert_int_equal(strstr(text, "in 2 stages") != NULL, oly_process_count() == 4); /* of two, none saves anything */
+    assert_int_equal(strstr(text, "in 2 stages") != NULL,
+                     oly_process_count() == 4); /* between two, stages save nothing */
     assert_int_equal(strstr(text, "in 3 stages") != NULL, oly_process_count() == 8);
     free(text);
     oly_array y = oly_apply(oly_jit(spread, 1, 1), one[0]);

@@ -1,11 +1,12 @@
-/* run: layouts  Values that repeat others are made where they are read: what moves is what is repeated. Steps and values. */
+/* run: layouts  Values that repeat others are expanded where they are read: their operand is transferred. Steps and
+ * values. */
 #include "check_communication.h"
 #include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements received by a device: the sum of what the lines of movements say. */
+/* Elements received by a device: the sum over the lines of transfers. */
 static long received(const char *text)
 {
     long bytes = 0;
@@ -67,7 +68,7 @@ static void what_is_repeated_moves(void **state)
     assert_int_equal(moved(repeated, 2, alike, 64, 64), 0);
 }
 
-/* Readers that do not agree: as before, and right. */
+/* Readers that need different layouts: as before, and right. */
 static void read_twice(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

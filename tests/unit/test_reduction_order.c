@@ -1,6 +1,6 @@
-/* run: ranks=1,2,4,5 devices=40  The documented order in which partial results of 40 devices are put together, bit for bit,
- * however they are spread over processes: reductions in adjacent pairs, last axis first; products one after the other within 16
- * positions and then over those groups, first axis first. */
+/* run: ranks=1,2,4,5 devices=40  The documented order in which partial results of 40 devices are combined, bit for bit,
+ * however they are distributed over processes: reductions in adjacent pairs, last axis first; products one after the
+ * other within 16 positions and then over those groups, first axis first. */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
@@ -49,7 +49,7 @@ static float in_pairs(const float *x, int n, int stride)
     return level[0];
 }
 
-/* Folds one axis of a row-major grid after the other, in place. */
+/* Reduces a row-major grid one axis after the other, in place. */
 static float expected(const float *partials, int row, bool product)
 {
     float x[DEVICES];
@@ -83,8 +83,8 @@ static void the_order_is_the_documented_one(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
-/* Partials large enough for every process to fold a slice of them. */
-static void slices_are_folded_in_the_same_order(void **state)
+/* Partial results large enough for every process to reduce a slice of them. */
+static void slices_are_reduced_in_the_same_order(void **state)
 {
     enum { LENGTH = 12000 };
     static float data[DEVICES * LENGTH], sums[LENGTH], partials[DEVICES];
@@ -128,7 +128,7 @@ static void whole_product(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_with_sharding_constraint(oly_matmul(in[1], in[0]), oly_named(mesh, ""));
 }
 
-/* Every device has the same, also those of processes that fold for several groups of which the last is short. */
+/* Every device has the same result, also where processes reduce for several groups of which the last is short. */
 static void every_device_has_the_result(void **state)
 {
     enum { LENGTH = 101 };
@@ -161,8 +161,8 @@ static void every_device_has_the_result(void **state)
     unsetenv("OLYMPUS_CHOOSE");
 }
 
-/* Results that stay cut over all the devices: every one folds its own part, of 40 partials. */
-static void scattered_parts_are_folded_in_the_same_order(void **state)
+/* Results that stay split over all devices: each reduces its own part, of 40 partial results. */
+static void scattered_parts_are_reduced_in_the_same_order(void **state)
 {
     enum { LENGTH = 4001 };
     static float data[DEVICES * LENGTH], got[LENGTH], partials[DEVICES];
@@ -189,7 +189,7 @@ static void scattered_parts_are_folded_in_the_same_order(void **state)
                         partials[d] = data[d * LENGTH + i];
                     assert_true(got[i] == expected(partials, row, product));
                 }
-                if (oly_process_count() > 1) /* there processes may fold what their own devices have first */
+                if (oly_process_count() > 1) /* there processes may combine their own devices' partial results first */
                     continue;
                 FILE *text = fmemopen(steps, sizeof steps - 1, "w");
                 oly_explain_n(text, f, 2, (oly_array[]){x, ones});
@@ -205,9 +205,9 @@ static void listed_by_the_first_run_it_is_the_same(void **state)
 {
     setenv("OLYMPUS_DIRECT_PROCESSES", "1", 1);
     the_order_is_the_documented_one(state);
-    slices_are_folded_in_the_same_order(state);
+    slices_are_reduced_in_the_same_order(state);
     every_device_has_the_result(state);
-    scattered_parts_are_folded_in_the_same_order(state);
+    scattered_parts_are_reduced_in_the_same_order(state);
     unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 
@@ -215,9 +215,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_the_documented_one),
-        cmocka_unit_test(slices_are_folded_in_the_same_order),
+        cmocka_unit_test(slices_are_reduced_in_the_same_order),
         cmocka_unit_test(every_device_has_the_result),
-        cmocka_unit_test(scattered_parts_are_folded_in_the_same_order),
+        cmocka_unit_test(scattered_parts_are_reduced_in_the_same_order),
         cmocka_unit_test(listed_by_the_first_run_it_is_the_same),
     };
     return CHECK_MAIN(tests);

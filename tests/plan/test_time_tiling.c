@@ -1,9 +1,9 @@
-/* run: layouts  What loops over fields promise: the values of single steps on one device; the same bits for every number of steps
- * between exchanges, on every mesh; and as many exchanges as there are passes.
- *   MARCH_PROGRAM=name  only this one
- *   MARCH_LIST=1        prints what each moves, and goes on after a failure */
+/* run: layouts  Loops over fields: the values of single steps on one device; the same bits for every number of steps between
+ * exchanges, on every mesh; and as many exchanges as passes.
+ *   TIME_TILING_PROGRAM=name  only this one
+ *   TIME_TILING_LIST=1        prints what each moves, and continues after a failure */
 #include "check.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -37,15 +37,15 @@ static int64_t size_of(const placement *p)
     return n;
 }
 
-/* Of what type are the fields of a program? */
-static oly_dtype dtype_of(const march_program *p, int field)
+/* The element type of a program's field. */
+static oly_dtype dtype_of(const time_tiling_program *p, int field)
 {
     if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
         return OLY_INT32;
     return strcmp(p->name, "two_sizes") == 0 && field == 1 ? OLY_FLOAT64 : OLY_FLOAT32;
 }
 
-static oly_array make(const march_program *p, const placement *at, int which)
+static oly_array make(const time_tiling_program *p, const placement *at, int which)
 {
     int64_t n = size_of(at);
     float *data = malloc(sizeof *data * (size_t)n);
@@ -60,24 +60,24 @@ static oly_array make(const march_program *p, const placement *at, int which)
 
 static void advance(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(2, 2 + STEPS, p->body, p->n_fields, out, NULL);
 }
 
 /* One step as a function of its own. */
 static void step(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     p->body(in[p->n_fields + p->n_fixed], out, NULL);
 }
 
-static void run_alone(const march_program *p, const placement *at, oly_array *fields)
+static void run_alone(const time_tiling_program *p, const placement *at, oly_array *fields)
 {
-    oly_array in[2 * MARCH_MOST], out[MARCH_MOST], *wanted[MARCH_MOST];
+    oly_array in[2 * TIME_TILING_MOST], out[TIME_TILING_MOST], *wanted[TIME_TILING_MOST];
     int n = p->n_fields + p->n_fixed;
     oly_fn f = oly_jit(step, n + 1, p->n_fields, .user = (void *)p, .name = p->name);
     for (int k = 0; k < n; k++)
@@ -98,22 +98,23 @@ static void run_alone(const march_program *p, const placement *at, oly_array *fi
 
 static int complaints;
 
-static void complain(const march_program *p, const placement *at, const char *steps, const char *what, int64_t got)
+static void complain(const time_tiling_program *p, const placement *at, const char *steps, const char *what,
+                     int64_t got)
 {
     char text[300];
     snprintf(text, sizeof text, "%s of (%d, %d, %d) by %s over %s, %s steps a pass: %s %" PRId64, p->name,
              (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], at->spec, at->mesh, steps, what, got);
     complaints++;
-    if (!getenv("MARCH_LIST"))
+    if (!getenv("TIME_TILING_LIST"))
         fail_msg("%s", text);
     printf("WRONG %s\n", text);
 }
 
-/* bits: what every number of steps a pass has to give, found by the first. */
-static void check_program(const march_program *p, const placement *at, const char *steps_a_pass, oly_array *alone,
+/* bits: the result for every number of steps per pass, set by the first. */
+static void check_program(const time_tiling_program *p, const placement *at, const char *steps_a_pass, oly_array *alone,
                           char **bits)
 {
-    oly_array in[2 * MARCH_MOST], out[MARCH_MOST] = {NULL}, *wanted[MARCH_MOST];
+    oly_array in[2 * TIME_TILING_MOST], out[TIME_TILING_MOST] = {NULL}, *wanted[TIME_TILING_MOST];
     oly_mesh mesh = oly_make_mesh(at->mesh);
     oly_plan_costs costs;
     int n = p->n_fields + p->n_fixed;
@@ -128,12 +129,12 @@ static void check_program(const march_program *p, const placement *at, const cha
         size_t bytes = (size_t)size_of(at) * (dtype_of(p, k) == OLY_FLOAT64 ? 8 : 4);
         char *data = malloc(bytes), *expected = malloc(bytes);
         oly_process_allgather(out[k], data, bytes);
-        if (!bits[k]) { /* the first: of single steps, compared with those of a function without a loop */
+        if (!bits[k]) { /* the first: of single steps, compared with a function without a loop */
             oly_array apart = oly_abs(oly_sub(oly_astype(out[k], OLY_FLOAT64), oly_astype(alone[k], OLY_FLOAT64)));
             if (oly_item(oly_max(apart)) > 1e-5)
                 complain(p, at, steps_a_pass, "values differ in field", k);
             oly_fn f_one = oly_jit(advance, n, p->n_fields, .user = (void *)p, .name = p->name);
-            oly_array one_in[2 * MARCH_MOST], one[MARCH_MOST] = {NULL}, *one_wanted[MARCH_MOST];
+            oly_array one_in[2 * TIME_TILING_MOST], one[TIME_TILING_MOST] = {NULL}, *one_wanted[TIME_TILING_MOST];
             for (int j = 0; j < n; j++)
                 one_in[j] = make(p, at, j);
             for (int j = 0; j < p->n_fields; j++)
@@ -154,10 +155,10 @@ static void check_program(const march_program *p, const placement *at, const cha
     }
     int pass = atoi(steps_a_pass), passes = pass ? (STEPS + pass - 1) / pass : STEPS;
     bool two = strcmp(p->name, "two_sizes") == 0; /* elements of two sizes: two exchanges */
-    int fixed = 2 * p->n_fixed;                   /* before the loop: to where the loop reads it, and its margins */
+    int fixed = 2 * p->n_fixed; /* before the loop: to the layout in which the loop reads it, and its margins */
     if (!p->apart && costs.collectives > passes * (1 + two) + fixed)
         complain(p, at, steps_a_pass, "exchanges:", costs.collectives);
-    if (getenv("MARCH_LIST"))
+    if (getenv("TIME_TILING_LIST"))
         printf("%s %s (%d,%d,%d) %s: %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec,
                (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], steps_a_pass, costs.wire_bytes,
                costs.collectives);
@@ -167,8 +168,8 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
 {
     static const char *const passes[] = {"1", "", "2", "3", "7"};
     enum { N_PLACEMENTS = sizeof placements / sizeof *placements };
-    static char *bits[MARCH_PROGRAMS][N_PLACEMENTS][MARCH_MOST];
-    const char *only = getenv("MARCH_PROGRAM");
+    static char *bits[TIME_TILING_PROGRAMS][N_PLACEMENTS][TIME_TILING_MOST];
+    const char *only = getenv("TIME_TILING_PROGRAM");
     (void)state;
     for (size_t s = 0; s < sizeof passes / sizeof *passes; s++) {
         setenv("OLYMPUS_HALO_STEPS", passes[s], 1);
@@ -176,25 +177,25 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
             unsetenv("OLYMPUS_HALO_STEPS");
         oly_init(NULL, NULL);
         oly_set_error_mode(OLY_ERRORS_RETURN);
-        for (const march_program *p = march_programs; p->name; p++)
+        for (const time_tiling_program *p = time_tiling_programs; p->name; p++)
             for (size_t k = 0; k < N_PLACEMENTS; k++)
                 if (placements[k].rank == p->rank && (!only || strcmp(only, p->name) == 0))
                     OLY_SCOPE
                     {
-                        oly_array alone[MARCH_MOST];
+                        oly_array alone[TIME_TILING_MOST];
                         if (s == 0)
                             run_alone(p, &placements[k], alone);
-                        check_program(p, &placements[k], passes[s], alone, bits[p - march_programs][k]);
+                        check_program(p, &placements[k], passes[s], alone, bits[p - time_tiling_programs][k]);
                     }
         assert_int_equal(complaints, 0);
         assert_int_equal(oly_finalize(), 0);
     }
     unsetenv("OLYMPUS_HALO_STEPS");
-    for (int k = 0; k < MARCH_PROGRAMS * N_PLACEMENTS * MARCH_MOST; k++)
+    for (int k = 0; k < TIME_TILING_PROGRAMS * N_PLACEMENTS * TIME_TILING_MOST; k++)
         free((&bits[0][0][0])[k]);
 }
 
-/* Light along a line: e on its points, h between them or also beyond the ends. */
+/* Maxwell's equations in one dimension: e on the grid points, h between them or also beyond the ends. */
 static void shine(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -213,10 +214,10 @@ static void shine_on(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, shine, 2, out, user);
 }
 
-/* An exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 of e and 4 of h
- * from below, 4 and 3 from above. Blocks
- * of n + 1 elements are cut elsewhere than those of n: they go home in the end. */
-static void staggered_fields_go_together(void **state)
+/* One exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 elements of
+ * e and 4 of h from below, 4 and 3 from above. Blocks of n + 1 elements are split differently from those of n: they are
+ * moved back in the end. */
+static void staggered_fields_share_an_exchange(void **state)
 {
     static const struct {
         int more, exchanges;
@@ -251,8 +252,8 @@ static void staggered_fields_go_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* Carries of other extents feed each other. An instance may have elements that no device needs; their operands are not exchanged and
- * must not be read. Only a sanitizer sees such a read. */
+/* Carries of other extents feed each other. An instance may have elements that no device needs; their operands are not
+ * exchanged and must not be read. Only a sanitizer sees such a read. */
 static void feed(oly_array i, oly_array *carry, void *user)
 {
     static const int64_t low[] = {5, 0}, none[] = {0, 0};
@@ -296,7 +297,7 @@ static void elements_nobody_needs_read_nothing(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* Heat that is fed as time goes by, and what is kept of every step. */
+/* A heat equation with a source that depends on time, and a record of every step. */
 static void keep(oly_array i, oly_array *carry, void *user)
 {
     (void)user;
@@ -317,7 +318,7 @@ static void keep_all(const oly_array *in, oly_array *out, void *user)
 }
 
 /* Every four steps one exchange of the field, one of four sums, one of four maxima. */
-static void what_is_only_looked_at_goes_together(void **state)
+static void observations_share_an_exchange(void **state)
 {
     (void)state;
     setenv("OLYMPUS_HALO_STEPS", "4", 1);
@@ -348,7 +349,7 @@ static void what_is_only_looked_at_goes_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* The same of a plate. */
+/* The same in two dimensions. */
 static void keep_plate(oly_array i, oly_array *carry, void *user)
 {
     (void)user;
@@ -364,8 +365,8 @@ static void keep_plates(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, keep_plate, 2, out, user);
 }
 
-/* So many steps at once that little is computed twice, along whichever dimension it would be. */
-static void narrow_fields_go_fewer_steps_at_once(void **state)
+/* As many steps per pass as cause little redundant computation, along whichever dimension it would be. */
+static void narrow_fields_take_fewer_steps_at_once(void **state)
 {
     (void)state;
     static const struct {
@@ -400,8 +401,9 @@ static void smooth_all(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, smooth_beside, 2, out, user);
 }
 
-/* A carry of other extents that goes its own way is no field, and does not keep the field from going many steps at once. */
-static void carries_of_other_extents_go_beside(void **state)
+/* A carry of other extents that is independent of the field is not one of the fields, and does not prevent time
+ * tiling. */
+static void carries_of_other_extents_are_no_fields(void **state)
 {
     (void)state;
     enum { N = 16384, FEWER = 9 };
@@ -426,9 +428,9 @@ static void carries_of_other_extents_go_beside(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_go_together),
-    cmocka_unit_test(what_is_only_looked_at_goes_together),    cmocka_unit_test(narrow_fields_go_fewer_steps_at_once),
-    cmocka_unit_test(carries_of_other_extents_go_beside),      cmocka_unit_test(elements_nobody_needs_read_nothing),
+    cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_share_an_exchange),
+    cmocka_unit_test(observations_share_an_exchange),          cmocka_unit_test(narrow_fields_take_fewer_steps_at_once),
+    cmocka_unit_test(carries_of_other_extents_are_no_fields),  cmocka_unit_test(elements_nobody_needs_read_nothing),
 };
 
 int main(void)

@@ -1,7 +1,7 @@
-/* run: layouts  Loops over fields with random bodies of rolls, updates, padding, concatenations, masks and products: the same bits on
- * eight devices as on one, for any number of steps between exchanges, and the values of single steps. Fields of one shape, and of
- * shapes that differ by one or two elements, as on staggered grids.
- *   MARCH_CASES=first,last   others */
+/* run: layouts  Loops over fields with random bodies of cyclic shifts, updates, padding, concatenations, masks and products:
+ * the same bits on eight devices as on one, for any number of steps between exchanges, and the values of single steps. Fields
+ * of one shape, and of shapes that differ by one or two elements, as on staggered grids.
+ *   TIME_TILING_CASES=first,last   others */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
@@ -72,7 +72,7 @@ static oly_array spread(oly_array x, oly_array y, oly_array z, int d)
     return oly_add(oly_mul(0.3, x), oly_mul(0.2, oly_add(oly_roll(y, 1, d), oly_roll(z, -1, d))));
 }
 
-/* A part of x, or x with something around, of these extents. */
+/* A slice of x, or x padded, of these extents. */
 static oly_array fitted(random_case *c, oly_array x, const int64_t *shape)
 {
     for (int d = 0; d < c->rank; d++) {
@@ -99,7 +99,7 @@ static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z
 {
     int d = draw(c, c->rank), which = draw(c, 10);
     int64_t shape[2] = {oly_dim(x, 0), c->rank == 2 ? oly_dim(x, 1) : 1};
-    if (c->staggered) { /* nothing goes round there */
+    if (c->staggered) { /* not periodic */
         y = fitted(c, y, shape);
         z = fitted(c, z, shape);
         if (which == 0 || which == 8)
@@ -119,7 +119,7 @@ static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z
     }
 }
 
-/* The same body whenever it is recorded: it begins with the case's seed. */
+/* Recorded alike every time: it starts from the case's seed. */
 static void body(oly_array i, oly_array *carry, void *user)
 {
     random_case *c = user;
@@ -140,7 +140,7 @@ static void body(oly_array i, oly_array *carry, void *user)
     }
 }
 
-/* The same, and what is only looked at: a sum for every step, and the largest value so far; and a time that goes on by itself. */
+/* The same with observations: a sum for every step, the largest value so far, and a time that advances by itself. */
 static void looked_at(oly_array i, oly_array *carry, void *user)
 {
     random_case *c = user;
@@ -273,7 +273,7 @@ static void check_case(int number, bool staggered)
 static void check_cases(int first, int last, bool staggered)
 {
     static const char *const passes[] = {"3", "2", "0"};
-    const char *cases = getenv("MARCH_CASES");
+    const char *cases = getenv("TIME_TILING_CASES");
     int next = last - first + 30;
     if (cases) {
         sscanf(cases, "%d,%d", &first, &last);
@@ -292,11 +292,12 @@ static void check_cases(int first, int last, bool staggered)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* -- what is only looked at ----------------------------------------------------------------------------------------------- */
+/* -- observations of the fields ------------------------------------------------------------------------------------ */
 
 enum { CASES = 24 };
 
-/* The bits of the fields and of what is looked at, for any number of steps between exchanges; the fields' those of one device. */
+/* The bits of the fields and of the observations are the same for any number of steps between exchanges; those of the
+ * fields are one device's. */
 static void check_looks(int number, bool staggered, char **bits)
 {
     random_case c = draw_case(number, staggered);
@@ -344,11 +345,11 @@ static void check_looks(int number, bool staggered, char **bits)
     *bits = all;
 }
 
-static void looking_at_fields_changes_no_bit(void **state)
+static void observing_fields_changes_no_bit(void **state)
 {
     static const char *const passes[] = {"1", "3", "0", "5"};
     char *bits[CASES] = {NULL};
-    int number = getenv("MARCH_CASES") ? atoi(getenv("MARCH_CASES")) : 200;
+    int number = getenv("TIME_TILING_CASES") ? atoi(getenv("TIME_TILING_CASES")) : 200;
     (void)state;
     for (int p = 0; p < 4; p++) {
         setenv("OLYMPUS_HALO_STEPS", passes[p], 1);
@@ -368,7 +369,7 @@ static void looking_at_fields_changes_no_bit(void **state)
 static void random_bodies_give_the_same_everywhere(void **state)
 {
     (void)state;
-    check_cases(740, 770, false); /* 755: fields change places, and fewer steps read farther */
+    check_cases(740, 770, false); /* 755: fields swap, and fewer steps read farther */
 }
 
 static void fields_of_several_shapes_do_too(void **state)
@@ -380,7 +381,7 @@ static void fields_of_several_shapes_do_too(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bodies_give_the_same_everywhere),
     cmocka_unit_test(fields_of_several_shapes_do_too),
-    cmocka_unit_test(looking_at_fields_changes_no_bit),
+    cmocka_unit_test(observing_fields_changes_no_bit),
 };
 
 int main(void)

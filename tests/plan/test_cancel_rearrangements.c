@@ -1,5 +1,5 @@
-/* run: layouts  What the planner leaves out before it plans: rearrangements that elementwise operations later undo, and masks that
- * would be sent where every device can make them. Bytes, and values: those of one device. */
+/* run: layouts  What the planner removes before it plans: rearrangements that cancel across elementwise operations, and
+ * the transfer of masks that every device can compute. Bytes, and values: those of one device. */
 #include "check_communication.h"
 #include "check_session.h"
 
@@ -24,7 +24,7 @@ static void turned_and_back(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_transpose(oly_div(oly_reshape(oly_transpose(oly_square(oly_transpose(x))), 32, 16), 3));
 }
 
-static void rearrangements_that_are_undone_move_nothing(void **state)
+static void rearrangements_that_cancel_move_nothing(void **state)
 {
     (void)state;
     assert_int_equal(check_steps_with(CHECK_MOVES, backwards_and_back, "x=8", "x", 64, 4), 0);
@@ -53,8 +53,8 @@ static void loops_too(void **state)
     assert_int_equal(check_steps_with(CHECK_MOVES, in_a_loop, "x=8", "x", 64, 4), 0);
 }
 
-/* Not what others read, nor other dimensions, nor another order. */
-static void half_undone(const oly_array *in, oly_array *out, void *user)
+/* Not with other readers, nor along other dimensions, nor in another order. */
+static void partly_cancelled(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
     oly_array x = oly_rev(in[0], 0, 1), y = oly_exp(oly_rev(in[0], 0)), z = oly_mul(y, 2);
@@ -71,11 +71,11 @@ static void regrouped_otherwise(const oly_array *in, oly_array *out, void *user)
 static void others_stay(void **state)
 {
     (void)state;
-    assert_true(check_steps_with(CHECK_MOVES, half_undone, "x=8", "x", 64, 4) > 0);
+    assert_true(check_steps_with(CHECK_MOVES, partly_cancelled, "x=8", "x", 64, 4) > 0);
     assert_true(check_steps_with(CHECK_MOVES, regrouped_otherwise, "x=8", "None, x", 16, 32) > 0);
 }
 
-/* A gradient through the sum of the diagonal: one number for each device, and a mask of indexes. */
+/* A gradient through the sum of the diagonal: one number per device, and a mask of indexes. */
 static void diagonal_loss(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -89,7 +89,7 @@ static void diagonal_gradient(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_apply(oly_grad(loss), in[0]);
 }
 
-/* Rows count from the end in one place, split, and in another, whole. */
+/* Row numbers counted from the end for a split reader and for a replicated one. */
 static void shared_mask(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -100,7 +100,7 @@ static void shared_mask(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_where(wide, in[0], oly_neg(in[0])), oly_broadcast_to(oly_reshape(whole, 64, 1), 64, 4));
 }
 
-static void masks_are_made_where_they_are_read(void **state)
+static void masks_are_computed_where_they_are_read(void **state)
 {
     (void)state;
     assert_int_equal(check_steps_with("all-gather", diagonal_gradient, "x=8", "None, x", 32, 32), 0);
@@ -111,10 +111,10 @@ static void masks_are_made_where_they_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rearrangements_that_are_undone_move_nothing),
+        cmocka_unit_test(rearrangements_that_cancel_move_nothing),
         cmocka_unit_test(loops_too),
         cmocka_unit_test(others_stay),
-        cmocka_unit_test(masks_are_made_where_they_are_read),
+        cmocka_unit_test(masks_are_computed_where_they_are_read),
     };
     return cmocka_run_group_tests(tests, check_open, check_close);
 }
