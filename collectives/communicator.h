@@ -100,6 +100,7 @@ void oly_values_serve(void);
  * boxes. Built once by the planner, replayed without allocation. One message per pair of ranks and exchange. */
 typedef struct oly_piece {
     int buffer;                   /* index into the array of base pointers given at start */
+    int device, peer_device;      /* ids of the device whose buffer it is, and of the one at the other end; -1: host */
     int64_t offset;               /* bytes from the base to the box's first element */
     int rank;                     /* dimensions */
     int64_t extent[OLY_MAX_RANK]; /* elements */
@@ -111,7 +112,7 @@ typedef struct oly_message {
     int n_pieces;      /* packed consecutively, row-major */
     oly_piece *pieces; /* owned by the exchange */
     /* A received piece that several local buffers need is sent once: piece[k] with same[k] = j < k is unpacked from the same
-     * bytes as piece j and takes no space in the message. -1: its own bytes. */
+     * bytes as piece j and takes no space in the message. -1: its own bytes. The sender's peer_device is that of piece j. */
     int *same;
 } oly_message;
 

@@ -34,7 +34,11 @@ int oly_walk_room(const oly_piece *piece)
 oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, int64_t *room, oly_walk *walk)
 {
     int64_t extents[OLY_MAX_RANK], strides[OLY_MAX_RANK];
-    *walk = (oly_walk){.buffer = piece->buffer, .offset = piece->offset, .run = (int64_t)element_bytes};
+    *walk = (oly_walk){.buffer = piece->buffer,
+                       .device = piece->device,
+                       .peer_device = piece->peer_device,
+                       .offset = piece->offset,
+                       .run = (int64_t)element_bytes};
     OLY_TRY(box_bytes(piece, element_bytes, &walk->bytes));
     if (walk->bytes == 0)
         return OLY_OK;

@@ -7,12 +7,13 @@
  * without a gap are one. `run` consecutive bytes are copied for every point of extent[]. */
 typedef struct oly_walk {
     int buffer;
-    int loops;             /* 0: one run (or nothing) */
-    int64_t offset;        /* bytes */
-    int64_t bytes;         /* of the whole box */
-    int64_t run;           /* bytes; equal to `bytes` when the box has no gaps */
-    const int64_t *extent; /* [loops]; outermost first */
-    const int64_t *stride; /* [loops]; bytes */
+    int device, peer_device; /* as the piece's */
+    int loops;               /* 0: one run (or nothing) */
+    int64_t offset;          /* bytes */
+    int64_t bytes;           /* of the whole box */
+    int64_t run;             /* bytes; equal to `bytes` when the box has no gaps */
+    const int64_t *extent;   /* [loops]; outermost first */
+    const int64_t *stride;   /* [loops]; bytes */
 } oly_walk;
 
 /* Numbers that the loops of a piece take at most. */

@@ -29,13 +29,13 @@
 
 /* The boxes of a message, packed one after the other. The same boxes, in the same order, at both ends. */
 typedef struct oly_payload {
-    int peer;      /* the other process */
-    int n_boxes;   /* here: received boxes at the same position are copies of the same bytes */
-    oly_walk *box; /* [n_boxes] */
-    int64_t *at;   /* [n_boxes] position of each in the packed bytes */
-    int64_t bytes; /* packed */
-    void **
-        sources; /* owned; [n_boxes] addresses of the boxes' buffers, where the message is packed later than it starts, or NULL */
+    int peer;    /* the other process */
+    int n_boxes; /* here: received boxes at the same position are the same bytes, sent once, to the first one's device */
+    oly_walk
+        *box;    /* [n_boxes] each between a device here and one of the peer's: box[k].device and box[k].peer_device */
+    int64_t *at; /* [n_boxes] position of each in the packed bytes */
+    int64_t bytes;  /* packed */
+    void **sources; /* owned; [n_boxes] addresses of the boxes' buffers, if it is packed after the start; or NULL */
 } oly_payload;
 
 /* What is sent or received at once: part of a payload. Between two processes, chunks with the same tag arrive in the order in

@@ -131,6 +131,7 @@ typedef struct owners {
     uint64_t key;     /* of all meshes */
     int process;      /* the owner of all devices so far; -1: none yet */
     bool several;     /* more than one process owns devices: all of them make this call */
+    bool defaults;    /* each process's own first device takes part */
 } owners;
 
 static void note_mesh(oly_mesh mesh, owners *o)
@@ -157,6 +158,7 @@ static void mark_mesh(oly_mesh mesh, owners *o)
     int first = oly_mesh_first_local();
     for (int k = 0; k < n; k++)
         o->used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
+    o->defaults = o->defaults || mesh->everywhere;
     if (mesh->everywhere)
         return;
     note_mesh(mesh, o);
@@ -202,6 +204,7 @@ static oly_status choose_devices(oly_planner *p)
     plan->members_key = o.key;
     plan->n_meshes = o.n_meshes;
     plan->meshes = o.meshes;
+    plan->default_devices = o.defaults;
     plan->distributed = o.several || plan->everybody;
     int *devices = OLY_PLAN_NEW(p, int, n_local), *position = OLY_PLAN_NEW(p, int, n_local);
     OLY_PLAN_CHECK(devices);

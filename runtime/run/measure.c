@@ -199,7 +199,7 @@ static void measure_operations(char *memory, oly_rates *r)
 static oly_status time_exchange(int peer, char *memory, int64_t bytes, int times, double *seconds)
 {
     int same = -1;
-    oly_piece piece = {.buffer = 0, .rank = 1, .extent = {bytes / 8}, .stride = {1}};
+    oly_piece piece = {.buffer = 0, .device = -1, .peer_device = -1, .rank = 1, .extent = {bytes / 8}, .stride = {1}};
     oly_message message = {.peer = peer, .n_pieces = 1, .pieces = &piece, .same = &same};
     oly_exchange *x;
     oly_ticket ticket = {.sequence = 0, .fingerprint = 7, .call = "oly_init: measuring"};

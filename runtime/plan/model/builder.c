@@ -155,6 +155,30 @@ int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
     return oly_mesh_position_of(mesh, oly_mesh_first_local() + p->plan->devices[device]);
 }
 
+int oly_local_id(const oly_planner *p, int device)
+{
+    return oly_mesh_first_local() + p->plan->devices[device];
+}
+
+int oly_id_at(oly_mesh mesh, int position, int process)
+{
+    int first;
+    if (!mesh->everywhere)
+        return oly_mesh_device_id(mesh, position);
+    oly_mesh_devices_of(process, &first);
+    return first;
+}
+
+int oly_first_id_of(const oly_plan *plan, int process)
+{
+    int first, n = oly_mesh_devices_of(process, &first);
+    for (int id = first; id < first + n && !plan->default_devices; id++)
+        for (int k = 0; k < plan->n_meshes; k++)
+            if (oly_mesh_position_of(plan->meshes[k], id) >= 0)
+                return id;
+    return first;
+}
+
 const char *oly_plan_say(oly_planner *p, const char *format, ...)
 {
     char text[256];

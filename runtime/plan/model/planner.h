@@ -160,6 +160,11 @@ int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
 void oly_slot_use(oly_planner *p, int slot); /* the newest step uses it */
 /* Position of the plan's device number `device` in a mesh; -1: not in it. */
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
+/* Ids of the plan's device number `device`, of the device at a position of a mesh (of every process's own: the process's), and of
+ * the first of the plan's devices of a process. For the ends of messages. */
+int oly_local_id(const oly_planner *p, int device);
+int oly_id_at(oly_mesh mesh, int position, int process);
+int oly_first_id_of(const oly_plan *plan, int process);
 const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets a value's layout, which is copied. */

@@ -273,6 +273,7 @@ typedef struct oly_plan {
     uint64_t members_key; /* of the set of devices that take part, for numbering its calls */
     int n_meshes;
     const oly_mesh *meshes; /* of the devices that take part, each once; without those of every process's own */
+    bool default_devices;   /* every process's own first device takes part, too */
     bool everybody;         /* every process takes part, whichever devices it has */
     bool distributed;       /* exchanges messages between processes (the same on every member) */
     bool small;

@@ -312,7 +312,7 @@ oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s)
             blocks[j] = blocks_of_process(m->from, &g, j);
         }
         for (int d = 0; d < n_devices; d++) {
-            oly_arrival from = {.piece = oly_piece_in(m, d, m->to_slot, &m->target[d], &m->target[d])};
+            oly_arrival from = {.piece = oly_piece_in(m, d, -1, m->to_slot, &m->target[d], &m->target[d])};
             for (int j = 0; j < g.n && m->wanted_elements[d] > 0; j++) {
                 from.peer = process[j];
                 if (from.peer != me && part_of_piece(&m->target[d], &blocks[j], m->element, &from.piece))

@@ -552,10 +552,14 @@ oly_status oly_find_copies(mover *m)
     return OLY_OK;
 }
 
-oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box)
+oly_piece oly_piece_in(const mover *m, int device, int peer_device, int slot, const oly_box *holds, const oly_box *box)
 {
     oly_place at = corner(m, device, slot, holds, box);
-    oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = box->rank};
+    oly_piece piece = {.buffer = at.base,
+                       .device = oly_local_id(m->p, device),
+                       .peer_device = peer_device,
+                       .offset = at.offset,
+                       .rank = box->rank};
     for (int d = 0; d < piece.rank; d++) {
         piece.extent[d] = box->hi[d] - box->lo[d];
         piece.stride[d] = at.stride[d];
@@ -568,6 +572,9 @@ void oly_place_remote(const mover *m, const remote *r, oly_piece *piece)
     const oly_box *holds = r->sending ? &m->held[r->device] : &m->target[r->device];
     int64_t stride = 1, offset = 0;
     piece->buffer = oly_cell(m->p->plan, r->device, r->sending ? m->from_slot : m->to_slot);
+    piece->device = oly_local_id(m->p, r->device);
+    piece->peer_device =
+        r->sending ? oly_id_at(m->to->mesh, r->receiver, r->peer) : oly_id_at(m->from->mesh, r->source, r->peer);
     piece->rank = holds->rank;
     for (int d = holds->rank - 1; d >= 0; d--) {
         piece->extent[d] = r->box.hi[d] - r->box.lo[d];

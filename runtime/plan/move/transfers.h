@@ -77,8 +77,8 @@ oly_status oly_keep_boxes(mover *m);
 oly_status oly_find_copies(mover *m);
 /* The piece of a remote at this process's end. */
 void oly_place_remote(const mover *m, const remote *r, oly_piece *piece);
-/* The piece of a box in a device's slot that holds the box `holds`. */
-oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
+/* The piece of a box in a device's slot that holds the box `holds`. peer_device: id of the device at the other end. */
+oly_piece oly_piece_in(const mover *m, int device, int peer_device, int slot, const oly_box *holds, const oly_box *box);
 /* Makes room for a total of n remotes in a list, in m->scratch. */
 oly_status oly_room_for_remotes(mover *m, remote_list *list, int n);
 /* Makes room for n more copies. */

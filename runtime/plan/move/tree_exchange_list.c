@@ -93,6 +93,24 @@ static int lane_of(const oly_staged *s, int device, unsigned axes)
     return lane;
 }
 
+/* The id of the first device of a process that agrees with a device here along some axes, counted within each process. */
+static int peer_device(const oly_staged *s, int process, int device, unsigned axes)
+{
+    int first, n = oly_mesh_devices_of(process, &first), at[OLY_MAX_RANK];
+    for (int id = first; id < first + n; id++) {
+        int position = oly_mesh_position_of(s->mesh, id), a = 0;
+        if (position < 0)
+            continue;
+        oly_mesh_coordinates(s->mesh, position, at);
+        while (a < s->mesh->n_axes &&
+               (!(axes >> a & 1) || at[a] % s->grid.each[a] == coordinates_of(s, device)[a] % s->grid.each[a]))
+            a++;
+        if (a == s->mesh->n_axes)
+            return id;
+    }
+    return first;
+}
+
 /* Adds what is sent to or received from one peer: the elements of `count` processes. Of devices that hold the same
  * only the first sends; all that need it receive. */
 static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gather_stage *g, int peer, bool sending,
@@ -105,6 +123,7 @@ static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gat
         for (int d = 0; d < s->n_devices; d++) {
             if (!oly_staged_here(s, d) || oly_staged_first_alike(s, d, differ) != d)
                 continue;
+            int there = peer_device(s, peer, d, sending ? to : differ);
             for (int k = 0; k < n_runs; k++) {
                 oly_box box = gathered_box(s, m, d, g, begin[k], end[k]);
                 box = oly_box_intersect(&box, &m->target[d]);
@@ -113,12 +132,13 @@ static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gat
                 oly_process_message wire = {peer,
                                             sending,
                                             {(int64_t)item << 32 | lane_of(s, d, differ), k},
-                                            oly_piece_in(m, d, m->to_slot, &m->target[d], &box)};
+                                            oly_piece_in(m, d, there, m->to_slot, &m->target[d], &box)};
                 if (sending)
                     OLY_TRY(oly_messages_add(s->p, wires, &wire));
                 for (int e = 0; e < s->n_devices && !sending; e++)
                     if (oly_staged_here(s, e) && oly_staged_agree(s, e, d, to)) {
                         wire.piece.buffer = oly_cell(s->p->plan, e, m->to_slot);
+                        wire.piece.device = oly_local_id(s->p, e);
                         OLY_TRY(oly_messages_add(s->p, wires, &wire));
                     }
             }
@@ -209,12 +229,14 @@ static oly_status add_whole(const oly_staged *s, oly_wires *wires, int peer, boo
     for (int item = 0; item < s->n; item++) {
         const mover *m = &s->movers[item];
         const oly_box *box = &m->target[first];
-        oly_process_message wire = {peer, sending, {item, 0}, oly_piece_in(m, first, m->to_slot, box, box)};
+        oly_process_message wire = {
+            peer, sending, {item, 0}, oly_piece_in(m, first, peer_device(s, peer, first, 0), m->to_slot, box, box)};
         if (oly_box_count(box) == 0)
             continue;
         for (int d = first; d < (sending ? first + 1 : s->n_devices); d++)
             if (oly_staged_here(s, d)) {
                 wire.piece.buffer = oly_cell(s->p->plan, d, m->to_slot);
+                wire.piece.device = oly_local_id(s->p, d);
                 OLY_TRY(oly_messages_add(s->p, wires, &wire));
             }
     }

@@ -68,9 +68,14 @@ static bool is_run(const oly_place *place, const oly_box *box)
     return true;
 }
 
-static oly_piece piece_of(const oly_place *place, const oly_box *box)
+/* A box of a device's, sent to or received from the one at a position. */
+static oly_piece piece_of(const scatterer *s, int device, int peer, const oly_place *place, const oly_box *box)
 {
-    oly_piece piece = {.buffer = place->base, .offset = place->offset, .rank = box->rank};
+    oly_piece piece = {.buffer = place->base,
+                       .device = oly_local_id(s->p, device),
+                       .peer_device = oly_mesh_device_id(s->p->mesh, peer),
+                       .offset = place->offset,
+                       .rank = box->rank};
     for (int d = 0; d < box->rank; d++) {
         piece.extent[d] = box->hi[d] - box->lo[d];
         piece.stride[d] = place->stride[d];
@@ -156,7 +161,8 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
             to.offset = used;
             OLY_TRY(oly_messages_add(
                 p, &s->wires,
-                &(oly_process_message){process_at(s, sources[k]), false, {position, sources[k]}, piece_of(&to, &box)}));
+                &(oly_process_message){
+                    process_at(s, sources[k]), false, {position, sources[k]}, piece_of(s, d, sources[k], &to, &box)}));
         }
         used += (n * s->element + 63) / 64 * 64;
     }
@@ -179,8 +185,9 @@ static oly_status send(scatterer *s, int d, const int *members)
         if (process == oly_mesh_my_process() || oly_box_count(&box) == 0)
             continue;
         oly_place from = place_in(s, cell_of(s, d, s->slot), &whole, &box);
-        OLY_TRY(oly_messages_add(s->p, &s->wires,
-                                 &(oly_process_message){process, true, {members[k], position}, piece_of(&from, &box)}));
+        OLY_TRY(oly_messages_add(
+            s->p, &s->wires,
+            &(oly_process_message){process, true, {members[k], position}, piece_of(s, d, members[k], &from, &box)}));
     }
     return OLY_OK;
 }

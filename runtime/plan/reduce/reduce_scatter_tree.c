@@ -231,13 +231,14 @@ static oly_status add_wires(lister *l, bool sending, int64_t number, int receive
                             const oly_class_pieces *pieces, int buffer, int64_t offset)
 {
     int peer = process_at(l->c, sending ? receiver : source);
-    for (int k = 0; k < pieces->n; k++)
+    for (int k = 0; k < pieces->n; k++) {
+        oly_piece piece = piece_at(&pieces->piece[k], !sending, buffer, offset, l->c->element);
+        piece.device = oly_mesh_device_id(l->c->shape.mesh, sending ? source : receiver);
+        piece.peer_device = oly_mesh_device_id(l->c->shape.mesh, sending ? receiver : source);
         OLY_TRY(oly_messages_add(
             l->c->p, &l->wires,
-            &(oly_process_message){peer,
-                                   sending,
-                                   {(int64_t)receiver << 32 | source, number << 16 | k},
-                                   piece_at(&pieces->piece[k], !sending, buffer, offset, l->c->element)}));
+            &(oly_process_message){peer, sending, {(int64_t)receiver << 32 | source, number << 16 | k}, piece}));
+    }
     return OLY_OK;
 }
 

@@ -126,7 +126,9 @@ static oly_status stage_partial(maker *m, int group, int position, int *number)
     const oly_reduction_team *g = &m->groups[group];
     int64_t key = part->sliced ? g->first_source : 0;
     return add_wire(m, &m->partials[0],
-                    &(wire){process_at(m->mesh, position), {key, position}, {group, g->slice, *number, false}});
+                    &(wire){process_at(m->mesh, position),
+                            {key, position},
+                            {group, g->slice, *number, oly_mesh_device_id(m->mesh, position), false}});
 }
 
 static int compare_first(const void *a, const void *b)
@@ -220,9 +222,20 @@ static oly_status send_partial(maker *m, int d)
         int slice = part->sliced ? index_of(processes, n_processes, r) : 0;
         OLY_TRY(add_wire(
             m, &m->partials[1],
-            &(wire){r, {part->sliced ? g->first_source : 0, m->position[d]}, {m->group_of[d], slice, d, false}}));
+            &(wire){r, {part->sliced ? g->first_source : 0, m->position[d]}, {m->group_of[d], slice, d, -1, false}}));
     }
     return OLY_OK;
+}
+
+/* The first device of a process among those at some positions, which is the first that gets the group's result there. */
+static int first_of(const maker *m, const int *positions, int n, int process)
+{
+    int first = INT32_MAX;
+    for (int k = 0; k < n; k++) {
+        int id = oly_mesh_device_id(m->mesh, positions[k]);
+        first = id < first && oly_mesh_process_of(id) == process ? id : first;
+    }
+    return first;
 }
 
 /* Lists the exchange of folded slices: this process's to the others, theirs to every device here. */
@@ -233,11 +246,12 @@ static oly_status hand_round(maker *m, int group, const int *list)
     for (int k = 0; k < n; k++) {
         if (processes[k] == oly_mesh_my_process())
             continue;
+        int there = first_of(m, list, g->n_sources, processes[k]);
         OLY_TRY(add_wire(m, &m->results[1],
-                         &(wire){processes[k], {g->first_source, 0}, {group, g->slice, g->outs[0], false}}));
+                         &(wire){processes[k], {g->first_source, 0}, {group, g->slice, g->outs[0], there, false}}));
         for (int o = 0; o < g->n_outs; o++)
             OLY_TRY(add_wire(m, &m->results[0],
-                             &(wire){processes[k], {g->first_source, 0}, {group, k, g->outs[o], false}}));
+                             &(wire){processes[k], {g->first_source, 0}, {group, k, g->outs[o], there, false}}));
     }
     return OLY_OK;
 }

@@ -19,8 +19,9 @@ typedef struct oly_reduction_team {
 /* Elements in a message: a slice of what a group folds. */
 typedef struct oly_reduction_piece {
     int group, slice;
-    int at;        /* the device whose slot holds it; of received partial results their number among the staged */
-    bool repeated; /* the same bytes as the piece before */
+    int at;          /* the device whose slot holds it; of received partial results their number among the staged */
+    int peer_device; /* id of the device at the other end; of sent partial results -1: the peer's first of the plan */
+    bool repeated;   /* the same bytes as the piece before */
 } oly_reduction_piece;
 
 typedef struct oly_reduction_message {

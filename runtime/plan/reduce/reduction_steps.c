@@ -198,6 +198,8 @@ static void add_pieces(listing *l, const folded *v, const oly_reduction_message 
         m->same[m->n_pieces] = piece->repeated ? first : -1;
         oly_piece *to = &m->pieces[m->n_pieces++];
         to->buffer = base + (staged ? 0 : piece->at);
+        to->device = oly_local_id(f->p, staged ? 0 : piece->at);
+        to->peer_device = piece->peer_device >= 0 ? piece->peer_device : oly_first_id_of(f->p->plan, from->peer);
         to->offset = begin * f->element + (staged ? f->room->offsets[v->staged + piece->at] : 0);
         to->rank = 1;
         to->extent[0] = end - begin;
