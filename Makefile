@@ -249,8 +249,8 @@ $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-# Examples on the platform of tests/support/platform_protected.c.
-protected_platform := $(BUILD)/tests/support/platform_protected.o $(BUILD)/tests/support/late_streams.o
+# Examples on the platform of tests/support/platform_protected.c and the transport of transport_shuffled.c.
+protected_platform := $(addprefix $(BUILD)/tests/support/,platform_protected.o late_streams.o transport_shuffled.o)
 $(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(protected_platform) $(library)
 	@mkdir -p $(@D)
 	$(call say,LD,$(@:$(BUILD)/%=%))

@@ -143,6 +143,17 @@ static void *buffer_at(int memory, const void *address)
     return found;
 }
 
+int platform_protected_memory(const void *address)
+{
+    int memory = -1;
+    pthread_mutex_lock(&all.lock);
+    for (block *b = all.first; b && memory < 0; b = b->next)
+        if ((const char *)address >= (char *)b + PAGE && (const char *)address < (char *)b + PAGE + b->pages)
+            memory = b->memory;
+    pthread_mutex_unlock(&all.lock);
+    return memory;
+}
+
 static oly_status read_bytes(void *host, int memory, const void *from, size_t bytes)
 {
     void *buffer = buffer_at(memory, from);

@@ -4,4 +4,6 @@
 #include "device/platform.h"
 
 extern const oly_platform platform_protected;
+/* The memory in which this address is, also one inside of a buffer; -1: in none. */
+int platform_protected_memory(const void *address);
 #endif
