@@ -394,7 +394,7 @@ static oly_status run_passes(oly_planner *p)
     OLY_PLAN_CHECK(f->block);
     OLY_TRY(take_inputs(p, f));
     OLY_TRY(oly_propagate(p, f));
-    OLY_TRY(oly_enlarge_late(p, f));
+    OLY_TRY(oly_expand_late(p, f));
     OLY_TRY(oly_choose(p, f));
     OLY_TRY(oly_lower_frame(p, f));
     OLY_TRY(give_outputs(p, f));

@@ -56,14 +56,14 @@ typedef struct product {
     const char *x, *w, *out;
 } product;
 
-typedef struct worked {
+typedef struct forced {
     product p;
     oly_mesh mesh;
     bool forced;
     char x[40], w[40], result[40];
-} worked;
+} forced;
 
-static void force(worked *f, const role *way)
+static void force(forced *f, const role *way)
 {
     spec_of(way, f->p.n_axes, (role[]){ROWS, NOTHING}, (role[]){SUM, NOTHING}, f->x);
     for (int a = 0; a < f->p.n_axes; a++) /* a scattered sum is computed first */
@@ -82,7 +82,7 @@ static void force(worked *f, const role *way)
 
 static void multiply(const oly_array *in, oly_array *out, void *user)
 {
-    const worked *f = user;
+    const forced *f = user;
     oly_array x = in[0], w = in[1];
     if (f->forced) {
         x = oly_with_sharding_constraint(x, oly_named(f->mesh, f->x));
@@ -93,18 +93,18 @@ static void multiply(const oly_array *in, oly_array *out, void *user)
         out[0] = oly_with_sharding_constraint(out[0], oly_named(f->mesh, f->result));
 }
 
-typedef struct price {
+typedef struct prediction {
     int64_t bytes;
     double seconds;
-} price;
+} prediction;
 
-static price price_of(oly_fn f, int n_in, const oly_array *in)
+static prediction cost_of(oly_fn f, int n_in, const oly_array *in)
 {
     const oly_plan *plan;
     oly_plan_costs costs;
     assert_int_equal(oly_costs_n(&costs, f, n_in, in), OLY_OK);
     assert_int_equal(oly_function_plan(f, n_in, in, &plan), OLY_OK);
-    return (price){costs.wire_bytes, oly_price_plan(plan)};
+    return (prediction){costs.wire_bytes, oly_cost_plan(plan)};
 }
 
 static oly_array numbers(oly_mesh mesh, int64_t m, int64_t n, const char *spec)
@@ -112,22 +112,22 @@ static oly_array numbers(oly_mesh mesh, int64_t m, int64_t n, const char *spec)
     return oly_device_put(oly_zeros(OLY_FLOAT32, m, n), oly_named(mesh, spec));
 }
 
-static price try_product(worked *f, int choose)
+static prediction try_product(forced *f, int choose)
 {
-    price p = {0};
+    prediction p = {0};
     OLY_SCOPE
     {
         oly_sharding out = oly_named(f->mesh, f->p.out);
         oly_array in[2] = {numbers(f->mesh, f->p.m, f->p.k, f->p.x), numbers(f->mesh, f->p.k, f->p.n, f->p.w)};
         oly_option.choose = choose;
-        p = price_of(oly_jit(multiply, 2, 1, .user = f, .out_shardings = &out), 2, in);
+        p = cost_of(oly_jit(multiply, 2, 1, .user = f, .out_shardings = &out), 2, in);
         oly_option.choose = LEAST_BYTES;
     }
     return p;
 }
 
 /* How many parts the computation has. */
-static int parts_of(const worked *f, const role *way)
+static int parts_of(const forced *f, const role *way)
 {
     int parts = 1;
     for (int a = 0; a < f->p.n_axes; a++)
@@ -136,14 +136,14 @@ static int parts_of(const worked *f, const role *way)
 }
 
 /* The fewest bytes and the shortest time of all ways with this many parts. */
-static price best_of_all(worked *f, int parts, char *how)
+static prediction best_of_all(forced *f, int parts, char *how)
 {
-    price best = {INT64_MAX, 1e9};
+    prediction best = {INT64_MAX, 1e9};
     role way[3] = {NOTHING, NOTHING, NOTHING};
     f->forced = true;
     for (bool more = true; more;) {
         force(f, way);
-        price p = parts_of(f, way) < parts ? best : try_product(f, AS_PROPAGATED);
+        prediction p = parts_of(f, way) < parts ? best : try_product(f, AS_PROPAGATED);
         if (p.bytes < best.bytes)
             sprintf(how, "%s @ %s -> %s", f->x, f->w, f->result);
         best.bytes = p.bytes < best.bytes ? p.bytes : best.bytes;
@@ -203,9 +203,9 @@ static void products_move_as_little_as_can_be(void **state)
     oly_rates before = use_rates("0s,1GB/s", "memory=1000TB/s; gemm=1000Tflop/s; operations=1000Top/s");
     for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
         char how[150] = "";
-        worked f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
-        price chosen = try_product(&f, LEAST_BYTES), greedy = try_product(&f, AS_PROPAGATED),
-              best = best_of_all(&f, 1, how);
+        forced f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
+        prediction chosen = try_product(&f, LEAST_BYTES), greedy = try_product(&f, AS_PROPAGATED),
+                   best = best_of_all(&f, 1, how);
         print_message("[%" PRId64 ",%" PRId64 "] %-10s @ [%" PRId64 ",%" PRId64 "] %-12s -> %-10s: %7" PRId64
                       " bytes, as propagated %7" PRId64 ", best of all %7" PRId64 ": %s\n",
                       f.p.m, f.p.k, f.p.x, f.p.k, f.p.n, f.p.w, f.p.out, chosen.bytes, greedy.bytes, best.bytes, how);
@@ -223,7 +223,7 @@ static void products_move_little_but_divide_their_work(void **state)
     oly_rates before = use_rates("1us,100GB/s", "gemm=1Gflop/s; memory=1GB/s; operations=1Gop/s");
     for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
         char how[150] = "";
-        worked f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
+        forced f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
         const char *summed = strchr(products[k].x, ',');
         role must[3] = {NOTHING, NOTHING, NOTHING};
         for (int a = 0; a < f.p.n_axes; a++) {
@@ -231,8 +231,8 @@ static void products_move_little_but_divide_their_work(void **state)
                 summed && summed[1] == ' ' && summed[2] == *axis_names[a] && products[k].w[0] == *axis_names[a];
             must[a] = paired || strstr(products[k].out, axis_names[a]) ? ROWS : NOTHING;
         }
-        price chosen = try_product(&f, LEAST_BYTES), greedy = try_product(&f, AS_PROPAGATED),
-              best = best_of_all(&f, parts_of(&f, must), how);
+        prediction chosen = try_product(&f, LEAST_BYTES), greedy = try_product(&f, AS_PROPAGATED),
+                   best = best_of_all(&f, parts_of(&f, must), how);
         if ((double)chosen.bytes > 1.03 * (double)best.bytes || chosen.bytes > greedy.bytes)
             fail_msg("%s @ %s -> %s: %" PRId64 " bytes, as propagated %" PRId64 ", best of all %" PRId64 ": %s", f.p.x,
                      f.p.w, f.p.out, chosen.bytes, greedy.bytes, best.bytes, how);
@@ -256,7 +256,7 @@ static void a_batch_is_never_gathered_to_move_less(void **state)
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
     oly_rates before = use_rates("1us,10GB/s", "gemm=10Gflop/s; memory=1GB/s");
-    price greedy = {0};
+    prediction greedy = {0};
     for (int choose = AS_PROPAGATED; choose <= LEAST_TIME; choose++)
         OLY_SCOPE
         {
@@ -264,7 +264,7 @@ static void a_batch_is_never_gathered_to_move_less(void **state)
             oly_array in[3] = {numbers(mesh, 96, 256, "x"), numbers(mesh, 256, 256, "None"),
                                numbers(mesh, 256, 256, "None")};
             oly_option.choose = choose;
-            price p = price_of(oly_jit(slopes, 3, 2, .out_shardings = whole), 3, in);
+            prediction p = cost_of(oly_jit(slopes, 3, 2, .out_shardings = whole), 3, in);
             oly_option.choose = LEAST_BYTES;
             greedy = choose == AS_PROPAGATED ? p : greedy;
             print_message("a batch, OLYMPUS_CHOOSE=%d: %" PRId64 " bytes, %g s\n", choose, p.bytes, p.seconds);
@@ -279,8 +279,8 @@ static void bytes_or_time_decide(void **state)
 {
     (void)state;
     oly_rates before = use_rates("2us,6GB/s", "gemm=50Gflop/s");
-    worked f = {.p = {"x=8", 1, 512, 256, 512, "None, x", "None, x", "None"}, .mesh = oly_make_mesh("x=8")};
-    price bytes = try_product(&f, LEAST_BYTES), fast = try_product(&f, LEAST_TIME);
+    forced f = {.p = {"x=8", 1, 512, 256, 512, "None, x", "None, x", "None"}, .mesh = oly_make_mesh("x=8")};
+    prediction bytes = try_product(&f, LEAST_BYTES), fast = try_product(&f, LEAST_TIME);
     assert_int_equal(bytes.bytes, 2 * 7 * 512 * 256 * 4);
     assert_true(fast.bytes > bytes.bytes && fast.seconds < bytes.seconds);
     oly_rates_use(&before);
@@ -297,11 +297,11 @@ static void products_take_as_little_time_as_can_be(void **state)
         oly_rates before = use_rates(rates[r][0], rates[r][1]);
         for (size_t k = 0; k < sizeof products / sizeof *products; k += 2) {
             char how[150] = "";
-            worked f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
+            forced f = {.p = products[k], .mesh = oly_make_mesh(products[k].mesh)};
             if (f.p.n_axes == 3)
                 continue; /* slow */
-            price chosen = try_product(&f, LEAST_TIME), greedy = try_product(&f, AS_PROPAGATED),
-                  best = best_of_all(&f, 1, how);
+            prediction chosen = try_product(&f, LEAST_TIME), greedy = try_product(&f, AS_PROPAGATED),
+                       best = best_of_all(&f, 1, how);
             if (chosen.bytes > greedy.bytes ||
                 (chosen.seconds > 1.25 * best.seconds && chosen.seconds > 1.02 * greedy.seconds))
                 fail_msg("%s: %s @ %s -> %s: %g s, %" PRId64 " bytes; as propagated %g s, %" PRId64
@@ -337,9 +337,9 @@ static void compute(const oly_array *in, oly_array *out, void *user)
     out[1] = oly_with_sharding_constraint(v, oly_named(c->mesh, "None"));
 }
 
-static price try_computed(computed c, int64_t n, int choose)
+static prediction try_computed(computed c, int64_t n, int choose)
 {
-    price p = {0};
+    prediction p = {0};
     static computed kept;
     kept = c;
     OLY_SCOPE
@@ -347,7 +347,7 @@ static price try_computed(computed c, int64_t n, int choose)
         oly_array in[2] = {oly_device_put(oly_zeros(OLY_FLOAT32, n), oly_named(c.mesh, c.in)),
                            oly_device_put(oly_zeros(OLY_FLOAT32, n), oly_named(c.mesh, "x"))};
         oly_option.choose = choose;
-        p = price_of(oly_jit(compute, 2, 2, .user = &kept), 2, in);
+        p = cost_of(oly_jit(compute, 2, 2, .user = &kept), 2, in);
         oly_option.choose = LEAST_BYTES;
     }
     return p;
@@ -364,11 +364,11 @@ static void work_is_done_everywhere_where_that_costs_less(void **state)
     for (int64_t n = 64; n <= 1 << 20; n *= 64)
         for (int k = 0; k < 2; k++) {
             computed c = {mesh, places[k], NULL, 4};
-            price chosen = try_computed(c, n, LEAST_TIME), greedy = try_computed(c, n, AS_PROPAGATED),
-                  best = {INT64_MAX, 1e9};
+            prediction chosen = try_computed(c, n, LEAST_TIME), greedy = try_computed(c, n, AS_PROPAGATED),
+                       best = {INT64_MAX, 1e9};
             for (int j = 0; j < 2; j++) {
                 c.at = places[j];
-                price p = try_computed(c, n, AS_PROPAGATED);
+                prediction p = try_computed(c, n, AS_PROPAGATED);
                 best.seconds = p.seconds < best.seconds ? p.seconds : best.seconds;
                 best.bytes = p.bytes < best.bytes ? p.bytes : best.bytes;
             }

@@ -200,9 +200,9 @@ static void overlapped_fields_have_the_bits_of_one_device(void **state)
             const row *r = &pairs[k];
             body *step = r->step;
             int64_t n = r->shape[0] * r->shape[1];
-            oly_sharding lies = oly_named(oly_make_mesh(r->mesh), r->spec);
+            oly_sharding placed = oly_named(oly_make_mesh(r->mesh), r->spec);
             oly_array plain[] = {data(r->rank, r->shape, 0.01), data(r->rank, r->shape, 0.03)};
-            oly_array in[] = {oly_device_put(plain[0], lies), oly_device_put(plain[1], lies)};
+            oly_array in[] = {oly_device_put(plain[0], placed), oly_device_put(plain[1], placed)};
             float *values[3];
             oly_option.halo_steps = r->halo_steps;
             steps = 11; /* and a pass of the remaining steps */
@@ -370,9 +370,9 @@ static void check_alone(size_t k, const row *r, int n_fields)
 {
     body *step = r->step;
     int64_t n = r->shape[0] * (r->rank > 1 ? r->shape[1] : 1) * (r->rank > 2 ? r->shape[2] : 1);
-    oly_sharding lies = oly_named(oly_make_mesh(r->mesh), r->spec);
-    oly_array one = oly_device_put(data(r->rank, r->shape, 0.01), lies);
-    oly_array other = oly_device_put(data(r->rank, r->shape, 0.03), lies);
+    oly_sharding placed = oly_named(oly_make_mesh(r->mesh), r->spec);
+    oly_array one = oly_device_put(data(r->rank, r->shape, 0.01), placed);
+    oly_array other = oly_device_put(data(r->rank, r->shape, 0.03), placed);
     const oly_array first[] = {one, other}, second[] = {other, one};
     oly_jit_options options = {.user = &step};
     oly_fn f = oly_jit_with(n_fields == 2 ? simulate_pair : simulate, "f", n_fields, n_fields, options);

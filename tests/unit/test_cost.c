@@ -90,13 +90,13 @@ static void collectives_cost_their_stages(void **state)
     oly_rates_use(&r);
     oly_mesh mesh = oly_make_mesh("x=2, y=4");
     oly_axis_list both = {.n = 2, .axis = {0, 1}}, y = {.n = 1, .axis = {1}};
-    close_to(oly_price_transfer(OLY_LEVEL_NODE, 1e9, 3), 1 + 3e-6);
+    close_to(oly_cost_transfer(OLY_LEVEL_NODE, 1e9, 3), 1 + 3e-6);
     /* over y a device receives 3/4 of a value of 4 kB; over both: 1/2 of it over x, then 3/4 of that half over y */
-    close_to(oly_price_collective(OLY_ALL_GATHER, mesh, &y, 4000), 3e-6 + 3e-6);
-    close_to(oly_price_collective(OLY_ALL_GATHER, mesh, &both, 4000), 1e-6 + 2e-6 + 3e-6 + 1.5e-6);
-    close_to(oly_price_collective(OLY_ALL_REDUCE, mesh, &y, 4000), 2 * (3e-6 + 3e-6));
-    close_to(oly_price_collective(OLY_ALL_TO_ALL, mesh, &y, 4000), 3e-6 + 3e-6);
-    close_to(oly_price_collective(OLY_PERMUTE, mesh, &y, 4000), 1e-6 + 4e-6);
+    close_to(oly_cost_collective(OLY_ALL_GATHER, mesh, &y, 4000), 3e-6 + 3e-6);
+    close_to(oly_cost_collective(OLY_ALL_GATHER, mesh, &both, 4000), 1e-6 + 2e-6 + 3e-6 + 1.5e-6);
+    close_to(oly_cost_collective(OLY_ALL_REDUCE, mesh, &y, 4000), 2 * (3e-6 + 3e-6));
+    close_to(oly_cost_collective(OLY_ALL_TO_ALL, mesh, &y, 4000), 3e-6 + 3e-6);
+    close_to(oly_cost_collective(OLY_PERMUTE, mesh, &y, 4000), 1e-6 + 4e-6);
     oly_rates_use(&before);
 }
 

@@ -103,19 +103,19 @@ static oly_status decisions_of(const oly_chooser *c, const oly_decision **decide
 
 /* The cost of everything, bodies multiplied by how often they run. Reads from graphs around are counted there; the
  * elements that cyclic shifts read from neighbours only with `rolls`. */
-static oly_status total(oly_chooser *c, bool rolls, oly_cost_sum *bill)
+static oly_status total(oly_chooser *c, bool rolls, oly_cost_sum *cost)
 {
     const oly_decision *decided;
     OLY_TRY(decisions_of(c, &decided));
     c->without_outer = true;
     c->without_rolls = !rolls;
-    *bill = oly_bill_of(c, decided);
+    *cost = oly_cost_of_decisions(c, decided);
     c->without_outer = c->without_rolls = false;
     for (oly_chooser *child = c->first_child; child; child = child->next) {
         oly_cost_sum inside;
         OLY_TRY(total(child, rolls, &inside));
-        oly_bill_repeat(&inside, &child->times);
-        oly_bill_add(bill, &inside);
+        oly_cost_repeat(&inside, &child->times);
+        oly_cost_add(cost, &inside);
     }
     return OLY_OK;
 }
@@ -160,7 +160,7 @@ static bool is_output(const oly_frame *f, const oly_node *n)
 }
 
 /* Places the value there; results of the function stay as they were. */
-static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_choice *choice, const oly_node *by)
+static void move(oly_chooser *c, const oly_node *n, oly_cuts placed, const oly_choice *choice, const oly_node *by)
 {
     oly_value *v = oly_value_of(c->f, n);
     oly_axis_list axes[OLY_MAX_RANK];
@@ -168,23 +168,23 @@ static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_cho
         v->choice = choice;
     if (!c->outer && is_output(c->f, n))
         return;
-    oly_cuts_axes(c->mesh, lies, axes, n->type.rank);
+    oly_cuts_axes(c->mesh, placed, axes, n->type.rank);
     for (int d = 0; d < n->type.rank; d++) {
         if (oly_axis_list_equal(&v->axes[d], &axes[d]))
             continue;
         v->axes[d] = axes[d];
-        oly_note_reason(c->p, v, d, (oly_reason){.why = OLY_WHY_PRICE, .node = by});
+        oly_note_reason(c->p, v, d, (oly_reason){.why = OLY_WHY_COST, .node = by});
     }
 }
 
 /* The final placement of a value. */
-static oly_cuts lies_then(const oly_chooser *c, const oly_node *n)
+static oly_cuts placed_then(const oly_chooser *c, const oly_node *n)
 {
     int unit = c->unit_of[n->index];
     oly_cuts cuts = 0;
     if (unit >= 0)
-        return c->decided ? c->decided[unit].lies : c->units[unit].greedy.lies;
-    oly_lies_now(c, n, &cuts);
+        return c->decided ? c->decided[unit].placed : c->units[unit].greedy.placed;
+    oly_placed_now(c, n, &cuts);
     return cuts;
 }
 
@@ -193,8 +193,8 @@ static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_d
 {
     for (int k = 0; k < u->n_reads; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
-        if (r->source >= 0 ? decided[r->source].lies != c->units[r->source].greedy.lies
-                           : r->owner != c && lies_then(r->owner, r->root) != r->fixed)
+        if (r->source >= 0 ? decided[r->source].placed != c->units[r->source].greedy.placed
+                           : r->owner != c && placed_then(r->owner, r->root) != r->fixed)
             return false;
     }
     return true;
@@ -214,9 +214,9 @@ static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decisio
     choice->seconds[1] = chosen->seconds;
     choice->differs = !oly_same_decision(d, &u->greedy);
     for (int j = 0; u->group && j < u->group->n_nodes; j++)
-        move(c, u->group->nodes[j], d->lies, choice, u->group->nodes[j]);
+        move(c, u->group->nodes[j], d->placed, choice, u->group->nodes[j]);
     if (!u->group)
-        move(c, u->node, d->lies, choice, u->node);
+        move(c, u->node, d->placed, choice, u->node);
     return OLY_OK;
 }
 
@@ -297,10 +297,10 @@ static oly_status choose(oly_chooser *c)
             return OLY_OK;
         OLY_TRY(total(c, true, &chosen));
         if (oly_may_take(&chosen, &greedy)) {
-            c->p->plan->priced_bytes[0] += greedy.wire;
-            c->p->plan->priced_bytes[1] += chosen.wire;
-            c->p->plan->priced_seconds[0] += greedy.seconds;
-            c->p->plan->priced_seconds[1] += chosen.seconds;
+            c->p->plan->predicted_bytes[0] += greedy.wire;
+            c->p->plan->predicted_bytes[1] += chosen.wire;
+            c->p->plan->predicted_seconds[0] += greedy.seconds;
+            c->p->plan->predicted_seconds[1] += chosen.seconds;
             return take_all(c, &greedy, &chosen);
         }
     }

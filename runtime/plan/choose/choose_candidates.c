@@ -5,15 +5,15 @@
 
 bool oly_same_decision(const oly_decision *a, const oly_decision *b)
 {
-    return a->work == b->work && a->summed == b->summed && a->lies == b->lies;
+    return a->work == b->work && a->summed == b->summed && a->placed == b->placed;
 }
 
 static void consider(oly_chooser *c, const oly_unit *u, oly_decision d, oly_candidates *list)
 {
     oly_settle_sum(c, u, &d);
-    if (u->pinned && d.lies != u->greedy.lies)
+    if (u->pinned && d.placed != u->greedy.placed)
         return;
-    if (d.lies == d.work)
+    if (d.placed == d.work)
         d.wanted = u->kind == OLY_UNIT_GROUP || u->kind == OLY_UNIT_LOOKUP ? d.work : u->greedy.wanted;
     for (int k = 0; k < list->n; k++)
         if (oly_same_decision(&list->d[k], &d))
@@ -37,7 +37,7 @@ static oly_cuts fitting(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
 static oly_cuts seen(const oly_chooser *c, const oly_unit *u, int read, const oly_decided *decided)
 {
     const oly_unit_read *r = &c->reads[u->first_read + read];
-    return oly_cuts_mapped(c->mesh, oly_read_lies(r, decided), r->from);
+    return oly_cuts_mapped(c->mesh, oly_read_placement(r, decided), r->from);
 }
 
 static void try_group(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_candidates *list)
@@ -83,8 +83,8 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
 }
 
 /* The result split along each dimension in turn over the axes of a sum: reduce-scattered there, even if no reader wants
- * it; or, with `worked`, computed in that split instead of summed. */
-static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, bool worked, oly_candidates *list)
+ * it; or, with `computed`, computed in that split instead of summed. */
+static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, bool computed, oly_candidates *list)
 {
     oly_axis_list summed = {0}, axes[OLY_MAX_RANK];
     int parts = 1;
@@ -99,7 +99,7 @@ static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, boo
             continue;
         oly_append_axes(&axes[e], &summed);
         d.wanted = oly_cuts_of(axes, u->node->type.rank);
-        consider(c, u, worked ? (oly_decision){d.wanted, 0, d.wanted, 0} : d, list);
+        consider(c, u, computed ? (oly_decision){d.wanted, 0, d.wanted, 0} : d, list);
     }
 }
 
@@ -124,8 +124,8 @@ static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_
     for (int k = 0; k < u->n_demands; k++)
         consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
     if (c->scattering)
-        for (int worked = 0; worked <= (c->recutting ? 1 : 0); worked++)
-            try_scattered(c, u, (oly_decision){work, summed, 0, 0}, worked, list);
+        for (int computed = 0; computed <= (c->recutting ? 1 : 0); computed++)
+            try_scattered(c, u, (oly_decision){work, summed, 0, 0}, computed, list);
 }
 
 static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
@@ -262,9 +262,9 @@ static void lookup_candidates(oly_chooser *c, const oly_unit *u, const oly_decid
     oly_cuts all = 0, summed = 0;
     for (int k = 0; k < u->n_reads; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
-        oly_cuts lies = oly_read_lies(r, decided), cuts = oly_lookup_seen(c, r, lies);
+        oly_cuts placed = oly_read_placement(r, decided), cuts = oly_lookup_seen(c, r, placed);
         if (r->operand == 0)
-            summed = oly_lookup_summed(c, u, lies);
+            summed = oly_lookup_summed(c, u, placed);
         try_lookup(c, u, summed, cuts, list);
         all = oly_cuts_merged(c->mesh, all, cuts);
     }

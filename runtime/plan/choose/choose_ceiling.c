@@ -28,7 +28,7 @@ bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_co
         return a->seconds < b->seconds;
     if (fabs(a->wire - b->wire) > 0.5)
         return a->wire < b->wire;
-    double more = oly_price_choice(OLY_LEVEL_PROCESS, 0, 1) * (a->collectives - b->collectives);
+    double more = oly_cost_choice(OLY_LEVEL_PROCESS, 0, 1) * (a->collectives - b->collectives);
     return a->seconds + more < b->seconds;
 }
 
@@ -96,9 +96,9 @@ static int parts_of(const oly_chooser *c, unsigned axes)
     return parts;
 }
 
-static oly_cuts lies(const oly_chooser *c, const oly_unit_read *r)
+static oly_cuts placed(const oly_chooser *c, const oly_unit_read *r)
 {
-    return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
+    return r->source >= 0 ? c->units[r->source].greedy.placed : r->fixed;
 }
 
 /* The axes over which both operands of a product have their pairs split. */
@@ -114,7 +114,7 @@ static unsigned axes_of_pairs(const oly_chooser *c, const oly_unit *u)
         for (int k = 0; k < OLY_MAX_RANK; k++)
             if (k < u->product->n_contract && r->pair[k] >= 0)
                 pair[r->pair[k]] = (int8_t)k;
-        pairs[o] = oly_cuts_mapped(c->mesh, lies(c, r), pair);
+        pairs[o] = oly_cuts_mapped(c->mesh, placed(c, r), pair);
     }
     return axes_alike(c, pairs[0], pairs[1]);
 }
@@ -125,7 +125,7 @@ static void note_use(oly_chooser *c, const oly_unit *u, unsigned used, unsigned 
         const oly_unit_read *r = &c->reads[u->first_read + k];
         if (r->source < 0)
             continue;
-        oly_cuts there = lies(c, r), needs = u->kind == OLY_UNIT_REDUCE ? there : oly_read_needs(c, u, r, &u->greedy);
+        oly_cuts there = placed(c, r), needs = u->kind == OLY_UNIT_REDUCE ? there : oly_read_needs(c, u, r, &u->greedy);
         uses[r->source] |= axes_alike(c, there, needs) & used;
     }
 }
@@ -139,7 +139,7 @@ oly_status oly_note_ceilings(oly_chooser *c)
         u->allowed = u->least = oly_decision_parts(c->mesh, &u->greedy);
         unsigned all = axes_in(c, u->greedy.work) | axes_in(c, u->greedy.summed), paired = 0;
         if (u->pinned || !u->trusted)
-            uses[k] = all | axes_in(c, u->greedy.lies);
+            uses[k] = all | axes_in(c, u->greedy.placed);
         if (u->trusted) {
             uses[k] |= paired = axes_of_pairs(c, u);
             for (int j = 0; j < u->n_demands; j++) {

@@ -47,24 +47,24 @@ static void map_operand(const oly_unit *u, const oly_factors *fs, oly_unit_read 
     }
 }
 
-static oly_cuts seen_by(const oly_chooser *c, const int8_t *dims, oly_cuts lies)
+static oly_cuts seen_by(const oly_chooser *c, const int8_t *dims, oly_cuts placed)
 {
     int8_t to[OLY_MAX_RANK];
     memset(to, -1, sizeof to);
     for (int d = 0; d < OLY_MAX_RANK; d++)
         if (dims[d] >= 0)
             to[dims[d]] = (int8_t)d;
-    return oly_cuts_mapped(c->mesh, lies, to);
+    return oly_cuts_mapped(c->mesh, placed, to);
 }
 
-oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts lies)
+oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts placed)
 {
-    return seen_by(c, r->free, lies);
+    return seen_by(c, r->free, placed);
 }
 
-oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts lies)
+oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts placed)
 {
-    return seen_by(c, c->reads[u->first_read].pair, lies);
+    return seen_by(c, c->reads[u->first_read].pair, placed);
 }
 
 /* Elements of a device's part. */
@@ -78,7 +78,8 @@ static void settle_greedy(oly_chooser *c, oly_unit *u, oly_cuts out)
 {
     const oly_node *n = u->node;
     const oly_unit_read *array = &c->reads[u->first_read];
-    oly_cuts summed = oly_lookup_summed(c, u, oly_greedy_lies(c, array)), work = oly_cuts_without(c->mesh, out, summed);
+    oly_cuts summed = oly_lookup_summed(c, u, oly_greedy_placement(c, array)),
+             work = oly_cuts_without(c->mesh, out, summed);
     u->greedy = (oly_decision){out, 0, out, out};
     if (!summed)
         return;
@@ -96,7 +97,7 @@ static void settle_greedy(oly_chooser *c, oly_unit *u, oly_cuts out)
         return;
     u->greedy = (oly_decision){work, summed, out, 0};
     oly_settle_sum(c, u, &u->greedy);
-    u->greedy.wanted = u->greedy.lies;
+    u->greedy.wanted = u->greedy.placed;
 }
 
 /* Removes a unit that was begun. */
@@ -135,6 +136,6 @@ oly_status oly_add_lookup(oly_chooser *c, oly_node *n)
         map_operand(u, &fs, &c->reads[u->first_read + k]);
     u->pinned = v->closed;
     settle_greedy(c, u, oly_cuts_of(v->axes, n->type.rank));
-    u->work = oly_price_memory(2 * (double)oly_type_size(&n->type) * (double)oly_dtype_size(n->type.dtype));
+    u->work = oly_cost_memory(2 * (double)oly_type_size(&n->type) * (double)oly_dtype_size(n->type.dtype));
     return OLY_OK;
 }

@@ -13,7 +13,7 @@ typedef struct carry {
     oly_cuts place[MOST_PLACES]; /* worth trying */
     bool from_outside;           /* the initial value has a known placement: */
     oly_unit_read first;
-    oly_cuts lies;
+    oly_cuts placed;
     const oly_node *result; /* in the graph around; NULL: unused */
 } carry;
 
@@ -22,7 +22,7 @@ typedef struct loop {
     int n;
     carry *carries;
     int tries;         /* remaining */
-    oly_cost_sum bill; /* with the current carries */
+    oly_cost_sum cost; /* with the current carries */
     const oly_decision *decided;
 } loop;
 
@@ -58,7 +58,7 @@ static void look_at_carry(loop *l, int k)
         return;
     bool clear = oly_is_constant(init) || oly_trace_read(c->outer, init, &x->first);
     x->from_outside = clear && !oly_is_constant(init) && !oly_is_constant(x->first.root);
-    x->free = clear && (!x->from_outside || oly_lies_now(x->first.owner, x->first.root, &x->lies));
+    x->free = clear && (!x->from_outside || oly_placed_now(x->first.owner, x->first.root, &x->placed));
 }
 
 static void add_place(loop *l, int k, oly_cuts cuts)
@@ -94,24 +94,24 @@ static void find_places(loop *l, int k)
     if (maker_of(l, k, &r, &unit) && unit >= 0) {
         const oly_decision *d = l->decided ? &l->decided[unit] : &c->units[unit].greedy;
         add_place(l, k, oly_cuts_mapped(c->mesh, d->work, r.from));
-        add_place(l, k, oly_cuts_mapped(c->mesh, d->lies, r.from));
+        add_place(l, k, oly_cuts_mapped(c->mesh, d->placed, r.from));
     }
     if (x->from_outside)
-        add_place(l, k, oly_cuts_mapped(c->mesh, x->lies, x->first.from));
+        add_place(l, k, oly_cuts_mapped(c->mesh, x->placed, x->first.from));
     add_place(l, k, 0);
 }
 
 /* -- the cost ------------------------------------------------------------------------------------------------------ */
 
 /* Adds the movements before and after the loop. */
-static void add_ends(loop *l, int k, oly_cost_sum *bill)
+static void add_ends(loop *l, int k, oly_cost_sum *cost)
 {
     oly_chooser *c = l->c, *outer = c->outer;
     const carry *x = &l->carries[k];
     oly_cuts done[MOST_PLACES];
     int n_done = 0;
     if (x->from_outside)
-        oly_add_movement(c, x->first.root, x->lies, oly_cuts_mapped(c->mesh, c->carries[k], x->first.to), bill);
+        oly_add_movement(c, x->first.root, x->placed, oly_cuts_mapped(c->mesh, c->carries[k], x->first.to), cost);
     for (int j = x->result ? outer->last_read[x->result->index] : -1; j >= 0; j = outer->reads[j].previous) {
         const oly_unit *u = &outer->units[outer->reads[j].unit];
         if (!u->trusted || u->kind == OLY_UNIT_REDUCE || n_done == MOST_PLACES)
@@ -123,14 +123,14 @@ static void add_ends(loop *l, int k, oly_cost_sum *bill)
         if (again)
             continue;
         done[n_done++] = needs;
-        oly_add_movement(c, x->result, c->carries[k], needs, bill);
+        oly_add_movement(c, x->result, c->carries[k], needs, cost);
     }
     for (int j = 0; x->result && j < outer->n_brought; j++)
         if (outer->brought[j].node == x->result)
-            oly_add_movement(c, x->result, c->carries[k], outer->brought[j].cuts, bill);
+            oly_add_movement(c, x->result, c->carries[k], outer->brought[j].cuts, cost);
 }
 
-static oly_status price(loop *l, oly_cost_sum *bill, const oly_decision **decided)
+static oly_status find_cost(loop *l, oly_cost_sum *cost, const oly_decision **decided)
 {
     oly_chooser *c = l->c;
     oly_decision *best;
@@ -138,21 +138,21 @@ static oly_status price(loop *l, oly_cost_sum *bill, const oly_decision **decide
     c->fresh = false;
     OLY_TRY(oly_search(c, &best, &greedy, &chosen));
     *decided = best;
-    *bill = chosen;
-    oly_bill_repeat(bill, &c->times);
+    *cost = chosen;
+    oly_cost_repeat(cost, &c->times);
     for (int k = 0; k < l->n; k++)
         if (l->carries[k].free)
-            add_ends(l, k, bill);
+            add_ends(l, k, cost);
     return OLY_OK;
 }
 
 /* -- the search ---------------------------------------------------------------------------------------------------- */
 
 /* Do two carries have the same shape and layout? */
-static bool alike(const loop *l, const oly_cuts *lie, int a, int b)
+static bool alike(const loop *l, const oly_cuts *placed, int a, int b)
 {
     const oly_type *x = &input_of(l, a)->type, *y = &input_of(l, b)->type;
-    return lie[a] == lie[b] && x->rank == y->rank &&
+    return placed[a] == placed[b] && x->rank == y->rank &&
            memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank) == 0;
 }
 
@@ -160,7 +160,7 @@ static bool alike(const loop *l, const oly_cuts *lie, int a, int b)
 static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool *changed)
 {
     oly_cuts before[MOST_CARRIES];
-    oly_cost_sum bill;
+    oly_cost_sum cost;
     const oly_decision *decided;
     bool others = false;
     memcpy(before, l->c->carries, sizeof *before * (size_t)l->n);
@@ -176,9 +176,9 @@ static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool 
         return OLY_OK;
     }
     l->tries--;
-    OLY_TRY(price(l, &bill, &decided));
-    if (oly_is_better(l->c, &bill, &l->bill)) {
-        l->bill = bill;
+    OLY_TRY(find_cost(l, &cost, &decided));
+    if (oly_is_better(l->c, &cost, &l->cost)) {
+        l->cost = cost;
         l->decided = decided;
         *changed = true;
     } else {
@@ -191,12 +191,12 @@ static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool 
 /* Finds the units again for the current carries. */
 static oly_status refresh(loop *l)
 {
-    return l->c->fresh ? OLY_OK : price(l, &l->bill, &l->decided);
+    return l->c->fresh ? OLY_OK : find_cost(l, &l->cost, &l->decided);
 }
 
 static oly_status try_all(loop *l, bool together, bool *changed)
 {
-    for (int k = 0; k < l->n && l->tries > 0 && l->bill.wire > 0; k++) {
+    for (int k = 0; k < l->n && l->tries > 0 && l->cost.wire > 0; k++) {
         if (!l->carries[k].free)
             continue;
         OLY_TRY(refresh(l));
@@ -216,7 +216,7 @@ oly_status oly_choose_carries(oly_chooser *c, bool *changed)
     OLY_PLAN_CHECK(l.carries);
     for (int k = 0; k < l.n; k++)
         look_at_carry(&l, k);
-    OLY_TRY(price(&l, &l.bill, &l.decided));
+    OLY_TRY(find_cost(&l, &l.cost, &l.decided));
     for (bool again = true; again;) {
         again = false;
         OLY_TRY(try_all(&l, true, &again));

@@ -10,7 +10,7 @@ enum { BEAM = 12, MOST_PRODUCTS = 4 };
 
 /* One way to decide the units so far; `recent` is the ring of those that are not settled. */
 typedef struct state {
-    oly_cost_sum bill;
+    oly_cost_sum cost;
     bool greedy; /* every decision is propagation's */
     oly_decision *recent;
 } state;
@@ -18,14 +18,14 @@ typedef struct state {
 typedef struct step {
     int from; /* index of the state it extends */
     oly_decision decision;
-    oly_cost_sum bill;
+    oly_cost_sum cost;
     bool greedy;
 } step;
 
 /* The settings of one pass. A beam holds few solutions, so several passes try and cost different ones. */
 typedef struct passing {
     oly_objective objective;
-    bool sharing;    /* the costs of movements are shared: see oly_unit_price */
+    bool sharing;    /* the costs of movements are shared: see oly_unit_cost */
     bool bounded;    /* no device does more work than the ceiling allows */
     bool scattering; /* sums may also be reduce-scattered where no reader wants them so */
     bool recutting;  /* products may be split over axes that split neither operand so */
@@ -56,13 +56,13 @@ static oly_decided decided_by(const search *s, const state *by)
 /* Do two steps place everything that will still be read alike? */
 static bool alike(const search *s, const state *states, const step *a, const step *b)
 {
-    if (a->decision.lies != b->decision.lies)
+    if (a->decision.placed != b->decision.placed)
         return false;
     if (a->from == b->from)
         return true;
     for (int k = 0; k < s->n_live; k++) {
         int at = s->live[k] % OLY_CHOOSE_WINDOW;
-        if (states[a->from].recent[at].lies != states[b->from].recent[at].lies)
+        if (states[a->from].recent[at].placed != states[b->from].recent[at].placed)
             return false;
     }
     return true;
@@ -73,7 +73,7 @@ static int keep(const search *s, const state *states, step *steps, int n, const 
 {
     for (int k = 0; k < n; k++)
         if (!steps[k].greedy && !next->greedy && alike(s, states, &steps[k], next)) {
-            if (oly_is_cheaper(s->objective, &next->bill, &steps[k].bill))
+            if (oly_is_cheaper(s->objective, &next->cost, &steps[k].cost))
                 steps[k] = *next;
             return n;
         }
@@ -83,9 +83,9 @@ static int keep(const search *s, const state *states, step *steps, int n, const 
     }
     int worst = -1;
     for (int k = 0; k < n; k++)
-        if (!steps[k].greedy && (worst < 0 || oly_is_cheaper(s->objective, &steps[worst].bill, &steps[k].bill)))
+        if (!steps[k].greedy && (worst < 0 || oly_is_cheaper(s->objective, &steps[worst].cost, &steps[k].cost)))
             worst = k;
-    if (next->greedy || oly_is_cheaper(s->objective, &next->bill, &steps[worst].bill))
+    if (next->greedy || oly_is_cheaper(s->objective, &next->cost, &steps[worst].cost))
         steps[worst] = *next;
     return n;
 }
@@ -116,7 +116,7 @@ static int settle(search *s, state *states, int n)
 {
     int at = s->begin % OLY_CHOOSE_WINDOW, best = 0, kept = 0;
     for (int k = 1; k < n; k++)
-        if (oly_is_cheaper(s->objective, &states[k].bill, &states[best].bill))
+        if (oly_is_cheaper(s->objective, &states[k].cost, &states[best].cost))
             best = k;
     s->settled[s->begin++] = states[best].recent[at];
     oly_decision first = states[best].recent[at];
@@ -151,14 +151,14 @@ static int advance(search *s, state *states, int n, state *next, int unit)
         if (u->trusted)
             oly_find_candidates(c, u, &decided, states[k].greedy, &list);
         for (int j = 0; j < list.n; j++) {
-            step t = {k, list.d[j], states[k].bill, states[k].greedy && j == 0};
+            step t = {k, list.d[j], states[k].cost, states[k].greedy && j == 0};
             if (!t.greedy && is_beyond(s, u, &list.d[j]))
                 continue;
             if (u->trusted) {
-                oly_cost_sum bill = oly_unit_price(c, unit, &decided, &list.d[j]);
-                oly_bill_add(&t.bill, &bill);
+                oly_cost_sum cost = oly_unit_cost(c, unit, &decided, &list.d[j]);
+                oly_cost_add(&t.cost, &cost);
             }
-            if (t.greedy || !s->bounded || t.bill.excess <= s->most_excess)
+            if (t.greedy || !s->bounded || t.cost.excess <= s->most_excess)
                 n_steps = keep(s, states, steps, n_steps, &t);
         }
     }
@@ -166,7 +166,7 @@ static int advance(search *s, state *states, int n, state *next, int unit)
     for (int k = 0; k < n_steps; k++) {
         memcpy(next[k].recent, states[steps[k].from].recent, sizeof(oly_decision) * (size_t)n_recent);
         next[k].recent[unit % OLY_CHOOSE_WINDOW] = steps[k].decision;
-        next[k].bill = steps[k].bill;
+        next[k].cost = steps[k].cost;
         next[k].greedy = steps[k].greedy;
     }
     return n_steps;
@@ -176,24 +176,24 @@ static int advance(search *s, state *states, int n, state *next, int unit)
 
 static oly_cost_sum added(oly_cost_sum a, oly_cost_sum b)
 {
-    oly_bill_add(&a, &b);
+    oly_cost_add(&a, &b);
     return a;
 }
 
-static oly_cost_sum price_of(oly_chooser *c, int unit, const oly_decision *decided)
+static oly_cost_sum cost_of(oly_chooser *c, int unit, const oly_decision *decided)
 {
     oly_decided all = oly_decided_all(decided);
     c->whole = decided;
-    oly_cost_sum bill = c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_cost_sum){0};
+    oly_cost_sum cost = c->units[unit].trusted ? oly_unit_cost(c, unit, &all, &decided[unit]) : (oly_cost_sum){0};
     c->whole = NULL;
-    return bill;
+    return cost;
 }
 
-oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided)
+oly_cost_sum oly_cost_of_decisions(oly_chooser *c, const oly_decision *decided)
 {
-    oly_cost_sum all = oly_brought_price(c);
+    oly_cost_sum all = oly_brought_cost(c);
     for (int k = 0; k < c->n_units; k++)
-        all = added(all, price_of(c, k, decided));
+        all = added(all, cost_of(c, k, decided));
     return all;
 }
 
@@ -207,10 +207,10 @@ static bool take_stretches(search *s, oly_decision *found, const oly_decision *g
     int *ends = s->live; /* [unit + 1]: how many of them end there */
     memset(ends, 0, sizeof *ends * (size_t)(c->n_units + 2));
     for (int k = 0; k < c->n_units; k++) {
-        chosen = added(chosen, price_of(c, k, found));
-        before = added(before, price_of(c, k, greedy));
+        chosen = added(chosen, cost_of(c, k, found));
+        before = added(before, cost_of(c, k, greedy));
         differs = differs || !oly_same_decision(&found[k], &greedy[k]);
-        if (found[k].lies != greedy[k].lies && s->last_reader[k] > k) {
+        if (found[k].placed != greedy[k].placed && s->last_reader[k] > k) {
             open++;
             ends[s->last_reader[k]]++;
         }
@@ -233,7 +233,7 @@ static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
     memset(s, 0, sizeof *s);
     s->c = c;
     for (int k = 0; k < c->n_units; k++)
-        s->waits = s->waits || c->units[k].waiting < 1;
+        s->waits = s->waits || c->units[k].deferred < 1;
     s->settled = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
     s->last_reader = OLY_ARENA_NEW(c->arena, int, c->n_units + 1);
     s->live = OLY_ARENA_NEW(c->arena, int, c->n_units + 2);
@@ -262,18 +262,18 @@ static oly_status collect(search *s, const state *by, oly_decision **all)
 }
 
 /* Is it better than what earlier passes found? */
-static bool takes(const search *s, const oly_cost_sum *bill, const oly_cost_sum *chosen, double most)
+static bool takes(const search *s, const oly_cost_sum *cost, const oly_cost_sum *chosen, double most)
 {
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES:
-        return bill->wire < 0.98 * chosen->wire - 1 ||
-               (bill->wire <= chosen->wire + 0.5 &&
-                (bill->collectives < chosen->collectives - 0.5 ||
-                 (bill->collectives < chosen->collectives + 0.5 && bill->seconds < chosen->seconds)));
+        return cost->wire < 0.98 * chosen->wire - 1 ||
+               (cost->wire <= chosen->wire + 0.5 &&
+                (cost->collectives < chosen->collectives - 0.5 ||
+                 (cost->collectives < chosen->collectives + 0.5 && cost->seconds < chosen->seconds)));
     case OLY_LEAST_TIME:
-        return s->objective == OLY_LEAST_BYTES ? bill->wire < 0.98 * chosen->wire - 1
-                                               : bill->seconds < chosen->seconds && bill->wire <= most;
-    default: return bill->seconds < chosen->seconds;
+        return s->objective == OLY_LEAST_BYTES ? cost->wire < 0.98 * chosen->wire - 1
+                                               : cost->seconds < chosen->seconds && cost->wire <= most;
+    default: return cost->seconds < chosen->seconds;
     }
 }
 
@@ -288,33 +288,33 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
     int cheapest = 0;
     s->c->sharing = false;
     for (int k = 1; k < n; k++)
-        if (oly_is_cheaper(s->objective, &states[k].bill, &states[cheapest].bill))
+        if (oly_is_cheaper(s->objective, &states[k].cost, &states[cheapest].cost))
             cheapest = k;
     for (int k = 0; k < n; k++) {
         oly_decision *found;
-        oly_cost_sum bill = added(states[k].bill, oly_brought_price(s->c));
+        oly_cost_sum cost = added(states[k].cost, oly_brought_cost(s->c));
         if (states[k].greedy || (s->c->n_units > OLY_CHOOSE_QUICK && k != cheapest))
             continue;
         OLY_TRY(collect(s, &states[k], &found));
         if (shared || s->waits)
-            bill = oly_bill_of(s->c, found);
-        if (!oly_is_better(s->c, &bill, before)) {
-            if (oly_is_cheaper(OLY_LEAST_BYTES, &bill, &fewest)) {
-                fewest = bill;
+            cost = oly_cost_of_decisions(s->c, found);
+        if (!oly_is_better(s->c, &cost, before)) {
+            if (oly_is_cheaper(OLY_LEAST_BYTES, &cost, &fewest)) {
+                fewest = cost;
                 s->c->too_dear = true;
             }
             if (!take_stretches(s, found, greedy))
                 continue;
-            bill = oly_bill_of(s->c, found);
+            cost = oly_cost_of_decisions(s->c, found);
         }
-        bool may = oly_may_take(&bill, before);
-        if (oly_is_cheaper(OLY_LEAST_BYTES, &bill, &fewest)) {
-            fewest = bill;
+        bool may = oly_may_take(&cost, before);
+        if (oly_is_cheaper(OLY_LEAST_BYTES, &cost, &fewest)) {
+            fewest = cost;
             s->c->too_dear = !may;
         }
-        if (may && takes(s, &bill, chosen, most)) {
+        if (may && takes(s, &cost, chosen, most)) {
             *best = found;
-            *chosen = bill;
+            *chosen = cost;
         }
     }
     return OLY_OK;
@@ -372,12 +372,12 @@ static oly_status frugal_pass(oly_chooser *c, passing how, const oly_cost_sum *b
 }
 
 /* Neighbours' elements are read whatever is decided: if nothing else moves, there is nothing to choose. */
-static oly_cost_sum bill_without_rolls(oly_chooser *c, const oly_decision *decided)
+static oly_cost_sum cost_without_rolls(oly_chooser *c, const oly_decision *decided)
 {
     c->without_rolls = true;
-    oly_cost_sum bill = oly_bill_of(c, decided);
+    oly_cost_sum cost = oly_cost_of_decisions(c, decided);
     c->without_rolls = false;
-    return bill;
+    return cost;
 }
 
 static oly_status look(oly_chooser *c, oly_decision **best, oly_cost_sum *before, oly_cost_sum *chosen)
@@ -387,11 +387,11 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_cost_sum *before
     for (int k = 0; k < c->n_units; k++)
         greedy[k] = c->units[k].greedy;
     *best = NULL;
-    *before = *chosen = bill_without_rolls(c, greedy);
+    *before = *chosen = cost_without_rolls(c, greedy);
     if (before->wire <= 0)
         return OLY_OK;
     if (c->has_rolls)
-        *before = *chosen = oly_bill_of(c, greedy);
+        *before = *chosen = oly_cost_of_decisions(c, greedy);
     bool large = c->n_units > OLY_CHOOSE_QUICK, shared = is_shared(c);
     oly_objective aim = oly_choose_objective();
     c->could_recut = false;
@@ -429,7 +429,7 @@ static oly_status split_groups(oly_chooser *c)
     c->without_rolls = true;
     for (int k = 0; k < c->n_units; k++) {
         const oly_unit *u = &c->units[k];
-        if (u->group && u->group->n_nodes > 1 && price_of(c, k, decided).wire > 0) {
+        if (u->group && u->group->n_nodes > 1 && cost_of(c, k, decided).wire > 0) {
             split[u->group - c->f->groups] = any = true;
             n_units += u->group->n_nodes - 1;
         }

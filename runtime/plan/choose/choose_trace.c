@@ -56,10 +56,10 @@ bool oly_is_clear(const oly_node *n)
 
 /* A part of an input that is not split in the sliced dimensions is a value of its own, placed as the input: one step of
  * a sequence. */
-static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+static bool part_placed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     if (c->outer || !is_view(n) || oly_ops[n->op].detail != OLY_VIEW_SLICE || n->params.settled ||
-        oly_ops[n->in[0]->op].lowering != OLY_LOWER_INPUT || !oly_lies_fixed(c, n->in[0], cuts))
+        oly_ops[n->in[0]->op].lowering != OLY_LOWER_INPUT || !oly_placed_fixed(c, n->in[0], cuts))
         return false;
     for (int a = 0; a < c->mesh->n_axes; a++) {
         int d = (oly_cuts_byte(*cuts, a) >> 4) - 1;
@@ -106,7 +106,7 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
             n = n->in[0]->in[0];
             continue;
         }
-        if (!oly_looks_through(n, from) || part_lies(r->owner, n, &cuts))
+        if (!oly_looks_through(n, from) || part_placed(r->owner, n, &cuts))
             break;
         clear = clear && oly_is_clear(n) && r->shift == 0;
         for (int d = 0; d < rank; d++)
@@ -138,7 +138,7 @@ static bool is_loop(const oly_node *n)
 }
 
 /* Results of a loop are placed as its carries, those of branches as in the graph around. */
-static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+static bool result_placed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_chooser *body = c->f->bodies[n->in[0]->index]->chooser;
     if (is_loop(n->in[0]))
@@ -148,7 +148,7 @@ static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 
 /* Sorts, searches, gathers and the like place their results as propagation has them, unless they need a dimension whole
  * that is split. Not in bodies: there they keep the layouts of the values around them. */
-static bool local_lies(const oly_chooser *c, const oly_node *n)
+static bool local_placement(const oly_chooser *c, const oly_node *n)
 {
     oly_factors fs;
     if (oly_ops[n->op].lowering != OLY_LOWER_LOCAL || c->outer || oly_factors_of(n, &fs) != OLY_OK)
@@ -162,7 +162,7 @@ static bool local_lies(const oly_chooser *c, const oly_node *n)
 }
 
 /* Where a value that no unit computes is placed, if that is known. */
-bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+bool oly_placed_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_value *v = oly_value_of(c->f, n);
     bool is_input = oly_ops[n->op].lowering == OLY_LOWER_INPUT;
@@ -175,17 +175,17 @@ bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
         return k >= 0;
     }
     if (oly_ops[n->op].lowering == OLY_LOWER_RESULT)
-        return result_lies(c, n, cuts);
-    if (part_lies(c, n, cuts))
+        return result_placed(c, n, cuts);
+    if (part_placed(c, n, cuts))
         return true;
-    return (input && oly_layout_is_canonical(v->layout)) || placed || local_lies(c, n);
+    return (input && oly_layout_is_canonical(v->layout)) || placed || local_placement(c, n);
 }
 
-bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+bool oly_placed_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_unit *u = c->unit_of && c->unit_of[n->index] >= 0 ? &c->units[c->unit_of[n->index]] : NULL;
     if (!u)
-        return oly_lies_fixed(c, n, cuts);
-    *cuts = u->greedy.lies;
+        return oly_placed_fixed(c, n, cuts);
+    *cuts = u->greedy.placed;
     return u->trusted;
 }

@@ -68,7 +68,7 @@ bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int oper
     c->last_read[r->entry] = c->n_reads++;
     c->n_readers[r->entry]++;
     u->n_reads++;
-    return clear && oly_lies_now(r->owner, r->root, &r->fixed);
+    return clear && oly_placed_now(r->owner, r->root, &r->fixed);
 }
 
 /* Notes a value of a graph around, as this one reads it whatever is decided. */
@@ -145,14 +145,14 @@ static void add_tile(oly_chooser *c, oly_node *first)
         }
     }
     bytes += alone && u->node != last ? 0 : (double)oly_dtype_size(last->type.dtype);
-    double memory = oly_price_memory(bytes * elements(last)), work = oly_price_operations(elements(last) * n_nodes);
+    double memory = oly_cost_memory(bytes * elements(last)), work = oly_cost_operations(elements(last) * n_nodes);
     u->work = memory > work ? memory : work;
-    u->greedy.work = u->greedy.wanted = u->greedy.lies = oly_cuts_of(value_of(c, last)->axes, last->type.rank);
+    u->greedy.work = u->greedy.wanted = u->greedy.placed = oly_cuts_of(value_of(c, last)->axes, last->type.rank);
 }
 
-oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r)
+oly_cuts oly_greedy_placement(const oly_chooser *c, const oly_unit_read *r)
 {
-    return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
+    return r->source >= 0 ? c->units[r->source].greedy.placed : r->fixed;
 }
 
 static void map_operand(const oly_unit *u, oly_unit_read *r)
@@ -189,7 +189,7 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     double inner = 1;
     for (int o = 0; o < 2; o++) {
         const oly_unit_read *r = &c->reads[u->first_read + o];
-        operand[o] = oly_cuts_layout(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from));
+        operand[o] = oly_cuts_layout(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, oly_greedy_placement(c, r), r->from));
     }
     oly_axis_list summed;
     oly_cut_product(c->p, n, operand, &out, &summed);
@@ -201,7 +201,7 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     }
     u->greedy.summed = oly_cuts_of(pairs, n->params.contraction.n_contract);
     oly_settle_sum(c, u, &u->greedy);
-    u->work = oly_price_gemm(n->type.dtype, elements(n) * inner);
+    u->work = oly_cost_gemm(n->type.dtype, elements(n) * inner);
     return OLY_OK;
 }
 
@@ -215,12 +215,12 @@ static oly_status add_convolution(oly_chooser *c, oly_node *n)
     u->trusted = u->trusted && u->n_reads == 2;
     if (!u->trusted)
         return OLY_OK;
-    oly_cuts lies[2];
+    oly_cuts placed[2];
     for (int o = 0; o < 2; o++) {
         const oly_unit_read *r = &c->reads[u->first_read + o];
-        lies[o] = oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from);
+        placed[o] = oly_cuts_mapped(c->mesh, oly_greedy_placement(c, r), r->from);
     }
-    OLY_TRY(oly_convolution_unit(c, u, lies));
+    OLY_TRY(oly_convolution_unit(c, u, placed));
     for (int o = 0; o < 2; o++)
         map_operand(u, &c->reads[u->first_read + o]);
     return OLY_OK;
@@ -248,10 +248,10 @@ static void add_reduce(oly_chooser *c, oly_node *n)
         return;
     }
     const oly_unit_read *r = &c->reads[u->first_read];
-    oly_reduction_cuts(c, u, oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from), &u->greedy);
+    oly_reduction_cuts(c, u, oly_cuts_mapped(c->mesh, oly_greedy_placement(c, r), r->from), &u->greedy);
     u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
     oly_settle_sum(c, u, &u->greedy);
-    u->work = oly_price_memory(elements(n->in[0]) * (double)oly_dtype_size(n->type.dtype));
+    u->work = oly_cost_memory(elements(n->in[0]) * (double)oly_dtype_size(n->type.dtype));
 }
 
 /* -- demands ------------------------------------------------------------------------------------------------------- */
@@ -348,7 +348,7 @@ static void look_at_operands(oly_chooser *c, const oly_node *n)
         bool captured = body && j >= (is_loop(n) ? n->params.n_carry : 1);
         if (captured && body->chooser->unit_of)
             continue; /* the bodies say how */
-        if (oly_is_placed(n) && oly_lies_fixed(c, n, &cuts))
+        if (oly_is_placed(n) && oly_placed_fixed(c, n, &cuts))
             demand(c, n->in[j], cuts);
         else if (body && !captured && is_loop(n))
             demand(c, n->in[j], body->chooser->carries[j]);
@@ -526,7 +526,7 @@ oly_status oly_find_units(oly_chooser *c)
     }
     OLY_TRY(look_at_readers(c));
     note_wants(c);
-    OLY_TRY(oly_note_waits(c));
+    OLY_TRY(oly_note_deferred(c));
     if (oly_choose_objective() == OLY_LEAST_BYTES)
         OLY_TRY(oly_note_ceilings(c));
     c->fresh = true;

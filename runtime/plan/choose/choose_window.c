@@ -35,7 +35,7 @@ static oly_status read_dimensions(oly_chooser *c, oly_unit *u)
     return OLY_OK;
 }
 
-oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lies)
+oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *placed)
 {
     const oly_node *n = u->node;
     const oly_type *kernel = &n->in[1]->type;
@@ -43,7 +43,7 @@ oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lie
     double inner = 1;
     OLY_TRY(read_dimensions(c, u));
     for (int o = 0; o < 2; o++)
-        operand[o] = oly_cuts_layout(c, &n->in[o]->type, lies[o]);
+        operand[o] = oly_cuts_layout(c, &n->in[o]->type, placed[o]);
     oly_cut_convolution(c->p, u->node, operand, &out, &taps);
     u->greedy.work = oly_layout_cuts(&out);
     u->greedy.summed = oly_cuts_of(&taps.split[1].axes, 1);
@@ -52,11 +52,11 @@ oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lie
         u->trusted = u->trusted && (d == 1 || taps.split[d].parts == 1);
     }
     oly_settle_sum(c, u, &u->greedy);
-    u->work = oly_price_gemm(n->type.dtype, (double)oly_type_size(&n->type) * inner);
+    u->work = oly_cost_gemm(n->type.dtype, (double)oly_type_size(&n->type) * inner);
     return OLY_OK;
 }
 
-void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill)
+void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *cost)
 {
     const oly_sliding_window *w = u->node->params.window;
     oly_axis_list axes[OLY_MAX_RANK];
@@ -79,5 +79,5 @@ void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, o
             over |= (oly_cuts)1 << (8 * axes[e].axis[j]);
     }
     if (over)
-        oly_add_transfer(c, bytes * (double)oly_dtype_size(x->dtype), over, 1, bill);
+        oly_add_transfer(c, bytes * (double)oly_dtype_size(x->dtype), over, 1, cost);
 }

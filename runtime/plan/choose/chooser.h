@@ -45,7 +45,7 @@ typedef enum { OLY_UNIT_GROUP, OLY_UNIT_CONTRACT, OLY_UNIT_REDUCE, OLY_UNIT_LOOK
  * dimensions of the operand; of a lookup: the dimensions that are indexed), the layout that the sum is reduce-scattered
  * to, and where the result is placed. */
 typedef struct oly_decision {
-    oly_cuts work, summed, wanted, lies;
+    oly_cuts work, summed, wanted, placed;
 } oly_decision;
 
 /* The decisions for all units so far. The last few are in a ring; those before it are settled, the same in every state
@@ -104,7 +104,8 @@ typedef struct oly_unit {
     oly_cuts wants[OLY_CHOOSE_WANTS]; /* what its readers would read without a choice */
     const oly_contraction_dims *dims; /* of products, and of convolutions as products over the features */
     const oly_contraction *product;
-    double waiting; /* fraction of the bytes of its sum that remains if the reduction is deferred: see choose_wait.c */
+    double
+        deferred; /* fraction of the bytes of its sum that remains if the reduction is deferred: see choose_deferred.c */
     int n_past, past[OLY_CHOOSE_PAST];
     int allowed, least; /* devices that must divide its work if bytes decide: see choose_ceiling.c */
     double work;        /* seconds, undivided */
@@ -127,7 +128,7 @@ typedef struct oly_cost_sum {
     double movements; /* collectives that move what is read */
 } oly_cost_sum;
 
-static inline void oly_bill_add(oly_cost_sum *to, const oly_cost_sum *more)
+static inline void oly_cost_add(oly_cost_sum *to, const oly_cost_sum *more)
 {
     to->seconds += more->seconds;
     to->wire += more->wire;
@@ -138,14 +139,14 @@ static inline void oly_bill_add(oly_cost_sum *to, const oly_cost_sum *more)
 }
 
 /* Multiplies the cost of a body by the number of times it runs. */
-static inline void oly_bill_repeat(oly_cost_sum *bill, const oly_cost_sum *times)
+static inline void oly_cost_repeat(oly_cost_sum *cost, const oly_cost_sum *times)
 {
-    bill->seconds *= times->seconds;
-    bill->excess *= times->seconds;
-    bill->wire *= times->wire;
-    bill->collectives *= times->wire;
-    bill->sums *= times->wire;
-    bill->movements *= times->wire;
+    cost->seconds *= times->seconds;
+    cost->excess *= times->seconds;
+    cost->wire *= times->wire;
+    cost->collectives *= times->wire;
+    cost->sums *= times->wire;
+    cost->movements *= times->wire;
 }
 
 /* The choices of one graph: the function, or the body of a loop or branch. */
@@ -168,7 +169,7 @@ typedef struct oly_chooser {
      * of pairs. could_recut: there is such a product. */
     bool recutting, could_recut;
     bool turning;                /* groups may be split along other dimensions than their operands */
-    bool sharing;                /* the cost of a movement is shared by all possible readers: see oly_unit_price */
+    bool sharing;                /* the cost of a movement is shared by all possible readers: see oly_unit_cost */
     bool without_outer;          /* costs exclude what is moved from graphs around */
     bool without_rolls;          /* costs exclude the elements that cyclic shifts read from neighbours */
     const oly_decision *whole;   /* while costs are those of these decisions */
@@ -208,13 +209,13 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
  * the operand, or -1. */
 bool oly_is_thin(const oly_node *n, int8_t *from);
 /* Where a traced value is placed without choices; false: unknown. */
-bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
+bool oly_placed_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 /* oly_looks_through: is the value a view of its operand? from[d]: the corresponding dimension. oly_is_clear: does it
  * show all elements, without a placement of its own? */
 bool oly_looks_through(const oly_node *n, int8_t *from);
 bool oly_is_clear(const oly_node *n);
 /* Where a value that no unit computes is placed; false: unknown. */
-bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
+bool oly_placed_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 
 /* choose_units.c: finds what can be chosen. The layouts of reads and the decisions of propagation are filled in
  * order. */
@@ -223,7 +224,7 @@ oly_status oly_find_units(oly_chooser *c);
 oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n);
 bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand);
 /* Where a read value is placed without choices. */
-oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r);
+oly_cuts oly_greedy_placement(const oly_chooser *c, const oly_unit_read *r);
 /* What a reduction does with an operand placed like this. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
 /* Notes what a body reads of the graphs around it under these decisions. */
@@ -235,9 +236,9 @@ const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k);
 bool oly_is_convolution(const oly_node *n);
 /* Sets dims, product, decision of propagation and work of a unit whose operands are placed like this without
  * choices. */
-oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lies);
+oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *placed);
 /* Adds what devices receive of their neighbours' positions where positions are split. */
-void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill);
+void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *cost);
 /* The layout of a value that is split like this, and the inverse. */
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
 oly_cuts oly_layout_cuts(const oly_layout *l);
@@ -248,8 +249,8 @@ bool oly_is_lookup(const oly_chooser *c, const oly_node *n);
 oly_status oly_add_lookup(oly_chooser *c, oly_node *n);
 /* The split of the indexed dimensions if the array is placed like this; and the split of the result that matches that
  * of an operand. */
-oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts lies);
-oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts lies);
+oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts placed);
+oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts placed);
 
 /* choose_candidates.c */
 typedef struct oly_candidates {
@@ -268,7 +269,7 @@ void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *d
 /* Finds the units and searches for decisions that cost less than propagation's; *best is NULL if there are none. The
  * costs are of this graph alone, without movements for the bodies inside it. */
 oly_status oly_search(oly_chooser *c, oly_decision **best, oly_cost_sum *greedy, oly_cost_sum *chosen);
-oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided);
+oly_cost_sum oly_cost_of_decisions(oly_chooser *c, const oly_decision *decided);
 
 /* choose_ceiling.c */
 typedef enum oly_objective {
@@ -292,28 +293,28 @@ int oly_decision_parts(oly_mesh mesh, const oly_decision *d);
 /* Searches for other layouts of a loop's carries with which it costs less. */
 oly_status oly_choose_carries(oly_chooser *c, bool *changed);
 
-/* choose_wait.c */
-oly_status oly_note_waits(oly_chooser *c);
+/* choose_deferred.c */
+oly_status oly_note_deferred(oly_chooser *c);
 /* Is this the decision of propagation, under which the reduction may be deferred? */
-bool oly_may_wait(const oly_chooser *c, const oly_unit *u, const oly_decision *d);
+bool oly_may_defer(const oly_chooser *c, const oly_unit *u, const oly_decision *d);
 
-/* choose_price.c */
+/* choose_cost.c */
 void oly_chooser_sample(oly_chooser *c, int *coordinates);
 /* Elements that all devices receive when a value moves from one layout to another. */
 double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to);
 /* Adds the cost of that. */
-void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *bill);
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *cost);
 /* Adds a transfer of bytes that all devices receive along the axes `over`, `times` in sequence. */
-void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *bill);
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *cost);
 /* Sets where the result of a decision is placed: reduce-scattered as wanted, where the plan can do that. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
 /* Where a read value is placed under the decisions so far; and where the decision `d` of its reader needs it. */
-oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided);
+oly_cuts oly_read_placement(const oly_unit_read *r, const oly_decided *decided);
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d);
 /* The cost of a unit under decision d, given the decisions for the units before it. With `sharing`, each of several
  * readers pays a share of a movement, as if all read the value so: the search then sees the worth of movements that pay
  * only in the end. */
-oly_cost_sum oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
+oly_cost_sum oly_unit_cost(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
 /* The cost of moving values that no unit computes. */
-oly_cost_sum oly_brought_price(oly_chooser *c);
+oly_cost_sum oly_brought_cost(oly_chooser *c);
 #endif

@@ -153,19 +153,19 @@ void oly_rates_text(oly_text *t, const oly_rates *r)
 
 /* -- costs ----------------------------------------------------------------------------------------------------------- */
 
-static double price(const oly_link *l, double bytes, double messages)
+static double seconds_of(const oly_link *l, double bytes, double messages)
 {
     return messages * l->latency + bytes / l->bandwidth;
 }
 
-double oly_price_transfer(oly_level level, double bytes, double messages)
+double oly_cost_transfer(oly_level level, double bytes, double messages)
 {
-    return price(&in_use.link[level], bytes, messages);
+    return seconds_of(&in_use.link[level], bytes, messages);
 }
 
-double oly_price_choice(oly_level level, double bytes, double messages)
+double oly_cost_choice(oly_level level, double bytes, double messages)
 {
-    return price(in_use.by_level ? &in_use.link[level] : &in_use.common, bytes, messages);
+    return seconds_of(in_use.by_level ? &in_use.link[level] : &in_use.common, bytes, messages);
 }
 
 double oly_collective_bytes(oly_collective kind, int members, double bytes)
@@ -183,32 +183,32 @@ double oly_collective_bytes(oly_collective kind, int members, double bytes)
 
 /* An all-gather runs over the minor axes first, so that the major axes carry large parts in few messages; a
  * reduce-scatter runs in the opposite order. An all-reduce is a reduce-scatter and then an all-gather. */
-double oly_price_collective(oly_collective kind, oly_mesh mesh, const oly_axis_list *axes, double bytes)
+double oly_cost_collective(oly_collective kind, oly_mesh mesh, const oly_axis_list *axes, double bytes)
 {
     double seconds = 0, value = bytes;
     if (kind == OLY_ALL_REDUCE)
-        return oly_price_collective(OLY_REDUCE_SCATTER, mesh, axes, bytes) +
-               oly_price_collective(OLY_ALL_GATHER, mesh, axes, bytes);
+        return oly_cost_collective(OLY_REDUCE_SCATTER, mesh, axes, bytes) +
+               oly_cost_collective(OLY_ALL_GATHER, mesh, axes, bytes);
     if (kind == OLY_PERMUTE || kind == OLY_ALL_TO_ALL) {
         int members = oly_axis_list_parts(mesh, axes);
         double messages = kind == OLY_PERMUTE ? (members > 1) : members - 1;
-        return oly_price_transfer(oly_axes_level(mesh, axes), oly_collective_bytes(kind, members, bytes), messages);
+        return oly_cost_transfer(oly_axes_level(mesh, axes), oly_collective_bytes(kind, members, bytes), messages);
     }
     for (int k = 0; k < axes->n; k++) { /* major first: after each stage a member has 1 / members of what it had */
         int members = mesh->size[axes->axis[k]];
-        seconds += oly_price_transfer(oly_axis_level(mesh, axes->axis[k]), oly_collective_bytes(kind, members, value),
-                                      members - 1);
+        seconds += oly_cost_transfer(oly_axis_level(mesh, axes->axis[k]), oly_collective_bytes(kind, members, value),
+                                     members - 1);
         value /= members;
     }
     return seconds;
 }
 
-double oly_price_memory(double bytes)
+double oly_cost_memory(double bytes)
 {
     return bytes / in_use.memory;
 }
 
-double oly_price_gemm(oly_dtype dtype, double multiply_adds)
+double oly_cost_gemm(oly_dtype dtype, double multiply_adds)
 {
     double flops = 2 * multiply_adds;
     switch (dtype) {
@@ -220,7 +220,7 @@ double oly_price_gemm(oly_dtype dtype, double multiply_adds)
     return flops / in_use.gemm;
 }
 
-double oly_price_operations(double n)
+double oly_cost_operations(double n)
 {
     return n / in_use.operations;
 }

@@ -38,9 +38,9 @@ const oly_rates *oly_rates_now(void);
 void oly_rates_use(const oly_rates *rates);
 
 /* The cost for a device that receives these bytes in these messages. */
-double oly_price_transfer(oly_level level, double bytes, double messages);
+double oly_cost_transfer(oly_level level, double bytes, double messages);
 /* The same, as choices between layouts see it. */
-double oly_price_choice(oly_level level, double bytes, double messages);
+double oly_cost_choice(oly_level level, double bytes, double messages);
 
 typedef enum oly_collective {
     OLY_ALL_GATHER,     /* of the parts of a value */
@@ -51,17 +51,17 @@ typedef enum oly_collective {
 } oly_collective;
 /* Seconds for a group over mesh axes, stage by stage, each at its axis's level. bytes: of the group's whole value;
  * for all-to-all and permute, of one device's part. */
-double oly_price_collective(oly_collective kind, oly_mesh mesh, const oly_axis_list *axes, double bytes);
+double oly_cost_collective(oly_collective kind, oly_mesh mesh, const oly_axis_list *axes, double bytes);
 /* Bytes that one device receives, as oly_plan_costs counts them. */
 double oly_collective_bytes(oly_collective kind, int members, double bytes);
 
 /* One device's computation. */
-double oly_price_memory(double bytes);
-double oly_price_gemm(oly_dtype dtype, double multiply_adds);
-double oly_price_operations(double n);
+double oly_cost_memory(double bytes);
+double oly_cost_gemm(oly_dtype dtype, double multiply_adds);
+double oly_cost_operations(double n);
 
 /* Predicted seconds of one run of a step, with the bodies of loops and the longest branch, and of a plan, on this
  * process. */
-double oly_price_step(const oly_plan *plan, const oly_step *step);
-double oly_price_plan(const oly_plan *plan);
+double oly_cost_step(const oly_plan *plan, const oly_step *step);
+double oly_cost_plan(const oly_plan *plan);
 #endif

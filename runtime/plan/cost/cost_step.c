@@ -8,22 +8,22 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static double block_price(const oly_plan *plan, const oly_block *b)
+static double block_cost(const oly_plan *plan, const oly_block *b)
 {
     double seconds = 0;
     for (int k = 0; b && k < b->n_steps; k++)
-        seconds += oly_price_step(plan, &b->steps[k]);
+        seconds += oly_cost_step(plan, &b->steps[k]);
     return seconds;
 }
 
 /* Bytes from other processes cost the mesh's most distant level; bytes between devices of one process, the process
  * level. */
-static double transfer_price(const oly_plan *plan, const oly_step *s)
+static double transfer_cost(const oly_plan *plan, const oly_step *s)
 {
     if (s->messages == 0 || s->bytes == 0)
         return 0;
     oly_level level = s->exchange || s->second || s->begun ? oly_mesh_level(plan->mesh) : OLY_LEVEL_PROCESS;
-    return oly_price_transfer(level, (double)s->bytes, s->messages);
+    return oly_cost_transfer(level, (double)s->bytes, s->messages);
 }
 
 static double box_elements(const oly_tile_box *b)
@@ -35,7 +35,7 @@ static double box_elements(const oly_tile_box *b)
 }
 
 /* Elementwise steps are limited by memory or by arithmetic. */
-static double tile_price(const oly_plan *plan, const oly_step *s)
+static double tile_cost(const oly_plan *plan, const oly_step *s)
 {
     double bytes = 0, elements = 0;
     const oly_tile_program *program = &s->tile.program;
@@ -45,7 +45,7 @@ static double tile_price(const oly_plan *plan, const oly_step *s)
         bytes += (double)oly_dtype_size((oly_dtype)program->load_dtype[k]);
     for (int k = 0; k < program->n_stores; k++)
         bytes += (double)oly_dtype_size((oly_dtype)program->store_dtype[k]);
-    return larger(oly_price_memory(bytes * elements), oly_price_operations(elements * program->n_instructions));
+    return larger(oly_cost_memory(bytes * elements), oly_cost_operations(elements * program->n_instructions));
 }
 
 static double of_a_device(const oly_plan *plan, double work)
@@ -53,43 +53,43 @@ static double of_a_device(const oly_plan *plan, double work)
     return work / (plan->n_devices > 0 ? plan->n_devices : 1);
 }
 
-static double stencil_price(const oly_plan *plan, const oly_step *s)
+static double stencil_cost(const oly_plan *plan, const oly_step *s)
 {
     const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
     int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
     if (s->stencil.march)
-        return (double)passes * (s->stencil.march->seconds + block_price(plan, s->stencil.margins[0]));
+        return (double)passes * (s->stencil.march->seconds + block_cost(plan, s->stencil.margins[0]));
     double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
-    double once = larger(2 * oly_price_memory((double)field->bytes),
-                         oly_price_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));
-    double margins = block_price(plan, s->stencil.margins[0]), meanwhile = s->stencil.early * once;
+    double once = larger(2 * oly_cost_memory((double)field->bytes),
+                         oly_cost_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));
+    double margins = block_cost(plan, s->stencil.margins[0]), meanwhile = s->stencil.early * once;
     return (double)passes * (once + larger(margins - meanwhile, 0));
 }
 
-double oly_price_step(const oly_plan *plan, const oly_step *s)
+double oly_cost_step(const oly_plan *plan, const oly_step *s)
 {
     oly_dtype dtype = s->node ? s->node->type.dtype : OLY_FLOAT64;
     double longest = 0, element = (double)oly_dtype_size(dtype);
     switch (s->kind) {
-    case OLY_STEP_TILE: return tile_price(plan, s);
+    case OLY_STEP_TILE: return tile_cost(plan, s);
     case OLY_STEP_REDUCE: /* limited by reading its operand */
-        return oly_price_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
-    case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
-    case OLY_STEP_MOVE: return transfer_price(plan, s);
-    case OLY_STEP_REDUCTION: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);
-    case OLY_STEP_LOCAL: return larger(oly_price_operations(of_a_device(plan, s->work)), 0);
-    case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_price(plan, s->loop.body);
+        return oly_cost_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
+    case OLY_STEP_GEMM: return oly_cost_gemm(dtype, of_a_device(plan, s->work));
+    case OLY_STEP_MOVE: return transfer_cost(plan, s);
+    case OLY_STEP_REDUCTION: return transfer_cost(plan, s) + oly_cost_memory(of_a_device(plan, s->work) * element);
+    case OLY_STEP_LOCAL: return larger(oly_cost_operations(of_a_device(plan, s->work)), 0);
+    case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_cost(plan, s->loop.body);
     case OLY_STEP_BRANCH:
         for (int k = 0; k < s->branch.n; k++)
-            longest = larger(longest, block_price(plan, s->branch.blocks[k]));
+            longest = larger(longest, block_cost(plan, s->branch.blocks[k]));
         return longest;
-    case OLY_STEP_STENCIL: return stencil_price(plan, s);
+    case OLY_STEP_STENCIL: return stencil_cost(plan, s);
     case OLY_STEP_WAIT: return 0; /* counted with the step that started the exchange */
     }
     return 0;
 }
 
-double oly_price_plan(const oly_plan *plan)
+double oly_cost_plan(const oly_plan *plan)
 {
-    return block_price(plan, plan->main);
+    return block_cost(plan, plan->main);
 }

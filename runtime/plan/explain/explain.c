@@ -251,7 +251,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .times = times,
                                 .communicates = oly_step_communicates(s),
                                 .group = group_of(t->plan, s),
-                                .seconds = oly_price_step(t->plan, s)};
+                                .seconds = oly_cost_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));
         OLY_TRY(tell_slots(t, s, true, &told->n_writes, &told->writes));
         for (int j = 0; j < told->n_writes; j++)
@@ -329,7 +329,7 @@ static oly_status gather(oly_told *t)
     OLY_TRY(tell_block(t, t->plan->main, -1, 0, 0, 1));
     t->costs.steps = t->n_steps;
     t->costs.scratch_bytes = (int64_t)t->plan->scratch_bytes;
-    t->seconds = oly_price_plan(t->plan);
+    t->seconds = oly_cost_plan(t->plan);
     return tell_memory(t);
 }
 

@@ -161,16 +161,16 @@ static void plan_text(oly_text *t, oly_told *told)
     oly_text_add(t, " per device; predicted time ");
     oly_seconds_text(t, told->seconds);
     oly_text_add(t, "\n");
-    if (plan->priced_bytes[0] <= 0)
+    if (plan->predicted_bytes[0] <= 0)
         return;
     oly_text_add(t, "  layouts chosen by cost: ");
-    oly_bytes_text(t, (int64_t)plan->priced_bytes[1]);
+    oly_bytes_text(t, (int64_t)plan->predicted_bytes[1]);
     oly_text_add(t, " between devices instead of ");
-    oly_bytes_text(t, (int64_t)plan->priced_bytes[0]);
+    oly_bytes_text(t, (int64_t)plan->predicted_bytes[0]);
     oly_text_add(t, ", predicted ");
-    oly_seconds_text(t, plan->priced_seconds[1]);
+    oly_seconds_text(t, plan->predicted_seconds[1]);
     oly_text_add(t, " instead of ");
-    oly_seconds_text(t, plan->priced_seconds[0]);
+    oly_seconds_text(t, plan->predicted_seconds[0]);
     oly_text_add(t, "\n");
 }
 

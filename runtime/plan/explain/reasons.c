@@ -106,7 +106,7 @@ static const char *kind_of(oly_why why)
 {
     static const char *const names[] = {[OLY_WHY_FACTOR] = "factor", [OLY_WHY_CONSTRAINT] = "constraint",
                                         [OLY_WHY_TYPE] = "type",     [OLY_WHY_RESULT] = "result",
-                                        [OLY_WHY_SAME] = "same",     [OLY_WHY_PRICE] = "price"};
+                                        [OLY_WHY_SAME] = "same",     [OLY_WHY_COST] = "cost"};
     return names[why];
 }
 
@@ -120,7 +120,7 @@ static const char *tell_reason(oly_told *told, const oly_told_value *v, const ol
     case OLY_WHY_RESULT: return oly_told_say(told, "requested for result %d", r->operand);
     case OLY_WHY_SAME:
         return oly_told_say(told, "the same value inside and outside %s %s", oly_told_name(told, r->node), node);
-    case OLY_WHY_PRICE: return oly_told_say(told, "the cheapest layout of %s", node);
+    case OLY_WHY_COST: return oly_told_say(told, "the cheapest layout of %s", node);
     }
     return "";
 }
@@ -218,7 +218,7 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
     if (origin && (!v->frame->loop || oly_captured(v->frame, v->node)))
         return;
     if (known->choice && known->choice->differs)
-        tell(user, -1, "price", tell_choice(told, v, known->choice));
+        tell(user, -1, "cost", tell_choice(told, v, known->choice));
     for (int d = 0; d < v->node->type.rank; d++) {
         static const oly_axis_list none;
         const oly_axis_list *axes = d < v->spec.n_dims ? &v->spec.dim[d] : &none;

@@ -12,7 +12,7 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f); /* lowering_order.c: a
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
-/* The choice for a product or convolution with n_pairs contracting pairs, as text: "by price: ..." */
+/* The choice for a product or convolution with n_pairs contracting pairs, as text: "by cost: ..." */
 const char *oly_choice_text(oly_planner *p, const oly_node *n, int n_pairs, const oly_choice *choice);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 /* What a concatenation will read of its operands; nothing for other nodes. Appends to the lists, which have room for

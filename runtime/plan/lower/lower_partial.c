@@ -11,7 +11,7 @@
 
 /* The layout in which the operand is stored, each device holding its own part. False: it is not stored, or not on
  * the plan's mesh. */
-static bool lies(oly_planner *p, oly_frame *f, const oly_node *n, oly_layout *own)
+static bool placed(oly_planner *p, oly_frame *f, const oly_node *n, oly_layout *own)
 {
     return oly_natural_layout(f, n->in[0], own) && own->mesh == p->mesh;
 }
@@ -385,7 +385,7 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     bool sorts = oly_local_way_of(s->op) == OLY_LOCAL_ORDERS;
     if (!oly_enabled(sorts ? OLY_OPTIMISATION_DISTRIBUTED_SORT : OLY_OPTIMISATION_PARTIAL_RESULTS))
         return OLY_OK;
-    if (!lies(p, f, n, &own))
+    if (!placed(p, f, n, &own))
         return OLY_OK;
     switch (oly_local_way_of(s->op)) {
     case OLY_LOCAL_RUNS:

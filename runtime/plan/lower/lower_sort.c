@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* Is the result placed like the operand in all dimensions but the sorted one, and split in that one, too? */
-static bool lies_alike(const oly_layout *own, const oly_layout *out, int d)
+static bool placed_alike(const oly_layout *own, const oly_layout *out, int d)
 {
     if (own->mesh != out->mesh || out->split[d].parts < 2)
         return false;
@@ -336,7 +336,7 @@ static oly_status sort_windows(oly_sorter *s)
 
 /* -- the whole sort ------------------------------------------------------------------------------------------------ */
 
-static bool lies_so(const oly_sorter *s, const oly_node *n)
+static bool placed_so(const oly_sorter *s, const oly_node *n)
 {
     oly_layout l = oly_node_layout(s->p, s->f, n);
     return oly_layout_equal(&l, s->out);
@@ -355,7 +355,7 @@ static void list_twins(oly_sorter *s)
             left -= twin->in[j] == key;
         if (twin == s->node || twin->n_in != 1 || twin->in[0] != key || oly_ops[twin->op].lowering != OLY_LOWER_LOCAL ||
             oly_local_way_of(oly_sort_op(twin)) != OLY_LOCAL_ORDERS || twin->params.reverse ||
-            twin->params.dimension != s->d || oly_value_of(s->f, twin)->slot >= 0 || !lies_so(s, twin) ||
+            twin->params.dimension != s->d || oly_value_of(s->f, twin)->slot >= 0 || !placed_so(s, twin) ||
             s->n_results == OLY_SORT_MOST)
             continue;
         if (!oly_sort_gives_elements(twin) && s->n_keys == 1)
@@ -377,7 +377,7 @@ static bool follows(const oly_sorter *s, const oly_node *user, const oly_node *o
         q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
         array->type.shape[s->d] != s->own->shape[s->d])
         return false;
-    return oly_natural_layout(s->f, array, &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
+    return oly_natural_layout(s->f, array, &from) && oly_layout_equal(&from, s->own) && placed_so(s, user);
 }
 
 /* Lists the gathers by an order. False: a key is gathered anyway by another of them. */
@@ -424,7 +424,7 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     oly_sorter s = {.p = p, .f = f, .node = n, .own = own, .d = d, .rank = own->rank, .parts = own->split[d].parts};
     oly_layout out = step->out, wanted = oly_node_layout(p, f, n);
     out.split[d] = wanted.split[d];
-    if (n->n_in >= OLY_SORT_MOST || own->rank + 2 > OLY_MAX_RANK || !lies_alike(own, &out, d))
+    if (n->n_in >= OLY_SORT_MOST || own->rank + 2 > OLY_MAX_RANK || !placed_alike(own, &out, d))
         return OLY_OK;
     for (int k = 0; k < axes->n; k++)
         for (int e = 0; e < out.rank; e++)

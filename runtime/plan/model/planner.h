@@ -43,7 +43,7 @@ typedef enum oly_why {
     OLY_WHY_TYPE,       /* its type has it: an Explicit axis */
     OLY_WHY_RESULT,     /* the caller requested it for result number `operand` */
     OLY_WHY_SAME,       /* the same value inside or outside the loop or branch `node` is split so */
-    OLY_WHY_PRICE,      /* the cheapest of what `node`'s factors allow */
+    OLY_WHY_COST,       /* the cheapest of what `node`'s factors allow */
 } oly_why;
 
 typedef struct oly_reason {
@@ -78,7 +78,7 @@ typedef struct oly_value {
     uint16_t open_dimensions;   /* bit set: dimensions that the user left open; any axis may be added there */
     bool silent;                /* computed from constants only: placed as its users need it (axis_rules.h) */
     bool rolled;                /* readers look through it: cyclic_shift.c */
-    bool late;                  /* placed as its reader is; its operand is transferred instead: enlarge.c */
+    bool late;                  /* placed as its reader is; its operand is transferred instead: late_expansion.c */
     bool written_over;          /* a loop's carry that is updated in place: lower_loop.c */
     bool waits;                 /* its slot holds partial results: oly_defer_reduction */
     /* read less often */
@@ -98,7 +98,7 @@ typedef struct oly_group {
     int next; /* the group that continues this one, which would have become too large; -1: none */
 } oly_group;
 
-typedef struct oly_waiting_reduction oly_waiting_reduction;
+typedef struct oly_deferred_reduction oly_deferred_reduction;
 
 /* One graph being planned: the function's, or that of a loop body or branch. */
 typedef struct oly_frame {
@@ -111,7 +111,7 @@ typedef struct oly_frame {
     int n_groups;
     oly_group *groups;
     oly_block *block;
-    struct oly_waiting_reduction *waiting;
+    struct oly_deferred_reduction *waiting;
     int n_folded;                         /* deferred reductions already done */
     struct oly_accumulator *accumulators; /* of a loop's body, once lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */

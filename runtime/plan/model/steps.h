@@ -291,7 +291,7 @@ typedef struct oly_plan {
     int64_t looked_at; /* shared parts of blocks and pieces of reductions examined: a measure of planning work */
     /* Where layouts were chosen by cost (choose.c): total bytes received and predicted seconds of what was decided,
      * as propagated and as chosen. */
-    double priced_bytes[2], priced_seconds[2];
+    double predicted_bytes[2], predicted_seconds[2];
     struct oly_frame *frame;    /* what the planner knew of every value: for explanations */
     const oly_sharding *wanted; /* [n_outputs] requested by the caller, NULL entries open; or NULL */
 } oly_plan;

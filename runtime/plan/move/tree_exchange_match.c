@@ -135,8 +135,8 @@ static bool worth_stages(const mover *m, oly_mesh mesh, const oly_axis_list *axe
         return true;
     oly_level level = oly_axes_level(mesh, axes);
     double bytes = (double)oly_box_count(&box) * (double)m->element, least = 0.1;
-    double saved = oly_price_transfer(level, 0, n_processes - 1 - n_stages);
-    return saved > least * oly_price_transfer(level, bytes, n_stages);
+    double saved = oly_cost_transfer(level, 0, n_processes - 1 - n_stages);
+    return saved > least * oly_cost_transfer(level, bytes, n_stages);
 }
 
 static bool is_plain(const mover *m)

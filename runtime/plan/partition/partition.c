@@ -83,7 +83,7 @@ static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_
 
 /* A dimension of one element is not split, but may be placed on one of several devices: the one where it will be
  * written. */
-static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
+static bool is_on_one(const oly_layout *l, const oly_layout *wanted, int d)
 {
     if (l->shape[d] != 1 || l->split[d].parts > 1 || wanted->split[d].parts == 1)
         return false;
@@ -165,7 +165,7 @@ oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g)
     oly_cut_choice *choice = result ? oly_cut_choice_new(p) : NULL;
     OLY_PLAN_CHECK(choice || !result ? p : NULL);
     for (int d = 0; d < l->rank; d++) {
-        if (has_wanted && lies_on_one(l, &wanted, d))
+        if (has_wanted && is_on_one(l, &wanted, d))
             l->split[d] = wanted.split[d];
         if (l->split[d].parts == 1)
             continue;

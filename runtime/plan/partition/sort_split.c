@@ -29,7 +29,7 @@ static double sorting(double lines, double n, int keys)
     double steps = 1;
     for (int64_t reached = 1; (double)reached < n; reached *= 2)
         steps++;
-    return oly_price_operations(lines * n * steps * keys);
+    return oly_cost_operations(lines * n * steps * keys);
 }
 
 bool oly_sort_pays(const oly_sorter *s)
@@ -44,8 +44,8 @@ bool oly_sort_pays(const oly_sorter *s)
         return true;
     double all = lines * (length - length / p) * gathered, dealt = lines * 2 * (p - 1) * (double)s->q * travels,
            halo = lines * 2 * (double)s->reach * travels;
-    double together = oly_price_choice(OLY_LEVEL_NODE, all, p - 1) + sorting(lines, length, s->node->n_in);
-    double apart = oly_price_choice(OLY_LEVEL_NODE, dealt + halo, 2 * p) +
+    double together = oly_cost_choice(OLY_LEVEL_NODE, all, p - 1) + sorting(lines, length, s->node->n_in);
+    double apart = oly_cost_choice(OLY_LEVEL_NODE, dealt + halo, 2 * p) +
                    2 * sorting(lines, (double)s->r, s->node->n_in) +
                    sorting(lines, (double)(s->r + 2 * s->reach), s->n_keys);
     return dealt + halo < all && apart < together;

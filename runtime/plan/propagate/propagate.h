@@ -14,8 +14,8 @@ oly_sharding oly_off_common_mesh(const oly_planner *p, oly_sharding s);
 /* -- propagate.c -- */
 oly_status oly_propagate(oly_planner *p, oly_frame *f);
 
-/* -- enlarge.c -- */
-oly_status oly_enlarge_late(oly_planner *p, oly_frame *f);
+/* -- late_expansion.c -- */
+oly_status oly_expand_late(oly_planner *p, oly_frame *f);
 
 /* -- sub_axes.c -- */
 /* Distances between neighbouring devices along sub-axes of p->mesh, as reshapes divide its axes. */

@@ -125,7 +125,7 @@ static bool is_near(const oly_region *r, const oly_layout *l)
 }
 
 /* Does every device read exactly its own block of the operand? This is the common case, so it is tested first. */
-static bool lies_there(oly_frame *f, const oly_node *n, const oly_region *r)
+static bool placed_there(oly_frame *f, const oly_node *n, const oly_region *r)
 {
     const oly_value *v = oly_value_of(f, n);
     const oly_layout *l = v->layout;
@@ -161,7 +161,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
     int n_roots = 0;
     for (int k = 0; k < n; k++) {
         oly_frame *at = f;
-        if (lies_there(f, nodes[k], &regions[k]))
+        if (placed_there(f, nodes[k], &regions[k]))
             continue;
         OLY_TRY(oly_keep_ends(p, f, nodes[k], &regions[k]));
         oly_region r = regions[k];

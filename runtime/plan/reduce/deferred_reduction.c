@@ -3,8 +3,8 @@
 #include "plan/reduce/reduction_steps.h"
 #include "core/optimisation.h"
 
-struct oly_waiting_reduction {
-    oly_waiting_reduction *next;
+struct oly_deferred_reduction {
+    oly_deferred_reduction *next;
     oly_node *node;
     oly_reduction_rule rule;
     oly_axis_list axes;
@@ -13,9 +13,9 @@ struct oly_waiting_reduction {
 oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
                                const oly_axis_list *axes)
 {
-    oly_waiting_reduction *w = OLY_PLAN_NEW(p, oly_waiting_reduction, 1), **last = &f->waiting;
+    oly_deferred_reduction *w = OLY_PLAN_NEW(p, oly_deferred_reduction, 1), **last = &f->waiting;
     OLY_PLAN_CHECK(w);
-    *w = (oly_waiting_reduction){NULL, n, *rule, *axes};
+    *w = (oly_deferred_reduction){NULL, n, *rule, *axes};
     while (*last)
         last = &(*last)->next;
     *last = w;
@@ -25,7 +25,7 @@ oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const 
 
 const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node *n)
 {
-    const oly_waiting_reduction *w = f->waiting;
+    const oly_deferred_reduction *w = f->waiting;
     while (w && w->node != n)
         w = w->next;
     oly_deferred *off = w ? OLY_PLAN_NEW(p, oly_deferred, 1) : NULL;
@@ -36,7 +36,7 @@ const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node
 
 void oly_keep_partial(oly_frame *f, const oly_node *n)
 {
-    for (oly_waiting_reduction **at = &f->waiting; *at; at = &(*at)->next)
+    for (oly_deferred_reduction **at = &f->waiting; *at; at = &(*at)->next)
         if ((*at)->node == n) {
             *at = (*at)->next;
             break;
@@ -45,7 +45,7 @@ void oly_keep_partial(oly_frame *f, const oly_node *n)
     f->n_folded++;
 }
 
-static bool go_together(const oly_waiting_reduction *a, const oly_waiting_reduction *b)
+static bool go_together(const oly_deferred_reduction *a, const oly_deferred_reduction *b)
 {
     return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&
            a->node->type.dtype == b->node->type.dtype;
@@ -66,13 +66,13 @@ static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, cons
 }
 
 /* Reduces all that can be done together with w, the first one waiting. */
-static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_reduction *w)
+static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_deferred_reduction *w)
 {
     oly_folded items[OLY_REDUCTION_TOGETHER];
-    oly_waiting_reduction key = *w;
+    oly_deferred_reduction key = *w;
     bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
     int n = 0;
-    for (oly_waiting_reduction **at = &f->waiting; *at;) {
+    for (oly_deferred_reduction **at = &f->waiting; *at;) {
         bool goes = together ? go_together(*at, &key) : (*at)->node == key.node;
         if (n == OLY_REDUCTION_TOGETHER || !goes) {
             at = &(*at)->next;
@@ -93,7 +93,7 @@ oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     if (n && !oly_value_of(f, n)->waits)
         return OLY_OK;
-    for (oly_waiting_reduction *w; (w = f->waiting);) {
+    for (oly_deferred_reduction *w; (w = f->waiting);) {
         while (n && w->node != n)
             w = w->next;
         OLY_TRY(fold_together(p, f, w));

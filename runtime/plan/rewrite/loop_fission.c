@@ -26,7 +26,7 @@ enum {
 /* The largest share of a step's work that margins may compute again when k steps run between exchanges. */
 static const double most_twice = 0.2;
 
-typedef struct parting {
+typedef struct fission {
     oly_planner *p;
     oly_graph *outer;
     oly_node *loop;
@@ -38,7 +38,7 @@ typedef struct parting {
     int field[64], clock[64];       /* carries: the fields, the clocks */
     int seen[MOST_SEEN];            /* nodes of the body that are observed */
     int64_t reach[OLY_TILING_RANK]; /* of one step, the sum over both directions */
-} parting;
+} fission;
 
 /* -- what is split ------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static bool has_place(const oly_type *t)
 }
 
 /* Carries whose extents are about those of the largest one. */
-static void guess_fields(parting *x)
+static void guess_fields(fission *x)
 {
     const oly_type *largest = NULL;
     for (int j = 0; j < x->n_carry; j++) {
@@ -65,7 +65,7 @@ static void guess_fields(parting *x)
 }
 
 /* A carry is a clock if its next value depends only on clocks. */
-static void find_clocks(parting *x)
+static void find_clocks(fission *x)
 {
     const oly_graph *g = x->body;
     bool again = true;
@@ -91,7 +91,7 @@ static void find_clocks(parting *x)
             x->clock[x->n_clocks++] = j;
 }
 
-static void mark(parting *x)
+static void mark(fission *x)
 {
     const oly_graph *g = x->body;
     for (int k = 0; k < g->n_nodes; k++) {
@@ -112,7 +112,7 @@ static void mark(parting *x)
 }
 
 /* A field depends only on fields, clocks and captures. */
-static void find_fields(parting *x)
+static void find_fields(fission *x)
 {
     bool again = true;
     find_clocks(x);
@@ -131,7 +131,7 @@ static void find_fields(parting *x)
             x->field[x->n_fields++] = j;
 }
 
-static bool see(parting *x, int node)
+static bool see(fission *x, int node)
 {
     for (int k = 0; k < x->n_seen; k++)
         if (x->seen[k] == node)
@@ -143,13 +143,13 @@ static bool see(parting *x, int node)
 }
 
 /* Is it an observer: a carry that is neither a field nor a clock? */
-static bool is_look(const parting *x, int j)
+static bool is_look(const fission *x, int j)
 {
     return !x->is_field[j] && !x->is_clock[j];
 }
 
 /* Finds the values of the fields that observers read. False: one of them is not reduced directly. */
-static bool find_seen(parting *x, bool *wanted)
+static bool find_seen(fission *x, bool *wanted)
 {
     const oly_graph *g = x->body;
     for (int j = 0; j < x->n_carry; j++)
@@ -175,7 +175,7 @@ static bool find_seen(parting *x, bool *wanted)
     return true;
 }
 
-static bool may_be_parted(const parting *x)
+static bool may_be_split(const fission *x)
 {
     const oly_node *n = x->loop;
     if (oly_ops[n->op].lowering != OLY_LOWER_LOOP || n->params.predicate || n->params.unrolled & OLY_UNROLLED_LOOP ||
@@ -190,7 +190,7 @@ static bool may_be_parted(const parting *x)
 /* -- the parts ----------------------------------------------------------------------------------------------------- */
 
 /* Copies the inputs and nodes of the body into a graph. out[]: the body's outputs, then the observed values. */
-static oly_status copy_body(const parting *x, oly_graph *to, int n_more, oly_node **more, oly_node **out)
+static oly_status copy_body(const fission *x, oly_graph *to, int n_more, oly_node **more, oly_node **out)
 {
     oly_graph all = *x->body;
     oly_node *in[64], *outputs[64];
@@ -206,7 +206,7 @@ static oly_status copy_body(const parting *x, oly_graph *to, int n_more, oly_nod
 }
 
 /* A graph of one step of the fields, and of the values observed after it. */
-static oly_status make_stepper(const parting *x, oly_graph *g)
+static oly_status make_stepper(const fission *x, oly_graph *g)
 {
     oly_node *out[64];
     OLY_TRY(copy_body(x, g, 0, NULL, out));
@@ -219,7 +219,7 @@ static oly_status make_stepper(const parting *x, oly_graph *g)
 }
 
 /* A graph of the observers' next values; the observed values are inputs after those of the body. */
-static oly_status make_observer(const parting *x, oly_graph *g)
+static oly_status make_observer(const fission *x, oly_graph *g)
 {
     oly_node *out[64], *seen[MOST_SEEN];
     OLY_TRY(copy_body(x, g, x->n_seen, seen, out));
@@ -236,7 +236,7 @@ static oly_status make_observer(const parting *x, oly_graph *g)
 }
 
 /* A graph of the clocks after one step. */
-static oly_status make_ticker(const parting *x, oly_graph *g)
+static oly_status make_ticker(const fission *x, oly_graph *g)
 {
     oly_node *out[64];
     OLY_TRY(copy_body(x, g, 0, NULL, out));
@@ -259,7 +259,7 @@ static oly_status count_on(oly_graph *g, oly_op op, oly_node *base, int64_t by, 
 
 /* A graph of `steps` steps of the fields. Inputs: counter (of a loop that runs once), fields, results for the
  * observed values, captures, the clocks before each step, the number of the first step. */
-static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, oly_graph *g)
+static oly_status make_steps(const fission *x, oly_graph *stepper, int steps, oly_graph *g)
 {
     const oly_graph *b = x->body;
     oly_type number = {.dtype = OLY_INT32};
@@ -295,7 +295,7 @@ static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, ol
 
 /* Adds the loop that runs once. values[]: the fields, then the observed values of each step. *inner is NULL once g
  * owns it. */
-static oly_status add_steps(const parting *x, oly_graph *g, oly_graph **inner, int steps, oly_node *const *in,
+static oly_status add_steps(const fission *x, oly_graph *g, oly_graph **inner, int steps, oly_node *const *in,
                             oly_node *const *shown, oly_node **values)
 {
     oly_node *operands[64], *node;
@@ -334,7 +334,7 @@ typedef struct step_parts {
 } step_parts;
 
 /* Fills g, the new loop's body. *inner is NULL once g owns it. */
-static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, const step_parts *parts, int steps,
+static oly_status fill_body(const fission *x, oly_graph *g, oly_graph **inner, const step_parts *parts, int steps,
                             int64_t lower)
 {
     const oly_graph *b = x->body;
@@ -378,7 +378,7 @@ static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, c
 /* -- the split loop ------------------------------------------------------------------------------------------------ */
 
 /* Adds a loop whose iterations take `steps` steps each; `operands` become its results. */
-static oly_status add_loop(const parting *x, const step_parts *parts, int steps, int64_t lower, int64_t count,
+static oly_status add_loop(const fission *x, const step_parts *parts, int steps, int64_t lower, int64_t count,
                            oly_node **operands)
 {
     oly_graph *inner = oly_graph_new(x->body->name), *body = oly_graph_new(x->body->name);
@@ -407,13 +407,13 @@ static oly_status add_loop(const parting *x, const step_parts *parts, int steps,
     return OLY_OK;
 }
 
-static int64_t size_of(const parting *x)
+static int64_t size_of(const fission *x)
 {
     return oly_type_size(&x->body->inputs[1 + x->field[0]]->type);
 }
 
 /* The most steps that fit into a graph. */
-static int most_steps(const parting *x)
+static int most_steps(const fission *x)
 {
     int room = MOST_VALUES - x->n_fields - (x->body->n_inputs - x->n_carry), each = x->n_seen + x->n_clocks;
     return each > 0 ? room / each : room;
@@ -421,7 +421,7 @@ static int most_steps(const parting *x)
 
 /* The share of the computation that is done twice when margins are `steps` steps wide. Layouts are not known yet:
  * assumes blocks as compact as the number of devices allows. */
-static double twice_computed(const parting *x, int steps)
+static double twice_computed(const fission *x, int steps)
 {
     const oly_type *t = &x->body->inputs[1 + x->field[0]]->type;
     int devices = 1, parts = 1;
@@ -440,7 +440,7 @@ static double twice_computed(const parting *x, int steps)
     return share;
 }
 
-static int steps_of(const parting *x, int64_t count)
+static int steps_of(const fission *x, int64_t count)
 {
     int64_t most = most_steps(x), steps = oly_halo_steps();
     if (!steps) {
@@ -452,7 +452,7 @@ static int steps_of(const parting *x, int64_t count)
     return (int)(steps < count ? steps : count);
 }
 
-static oly_status replace(const parting *x, const step_parts *parts)
+static oly_status replace(const fission *x, const step_parts *parts)
 {
     oly_node *operands[64], *const *results = operands;
     int64_t lower = x->loop->params.lower, count = x->loop->params.upper - lower;
@@ -486,7 +486,7 @@ static bool is_stage(const oly_tiling_form *form, const oly_node *n)
 
 /* Can the steps of the fields be tiled in time? Also marks the nodes that are stages in a loop of a single step:
  * they stay stages in every step, even where later steps do not read all that makes them one. */
-static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
+static oly_status is_time_tiled(fission *x, oly_graph *stepper, bool *yes)
 {
     oly_graph *one = oly_graph_new("step");
     oly_status st = one ? make_steps(x, stepper, 1, one) : oly_out_of_memory(0, "a loop");
@@ -518,8 +518,8 @@ static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
 
 static oly_status part(oly_planner *p, oly_graph *g, oly_node *loop, bool *any)
 {
-    parting x = {.p = p, .outer = g, .loop = loop, .body = loop->params.body, .n_carry = loop->params.n_carry};
-    if (!may_be_parted(&x))
+    fission x = {.p = p, .outer = g, .loop = loop, .body = loop->params.body, .n_carry = loop->params.n_carry};
+    if (!may_be_split(&x))
         return OLY_OK;
     bool *flags = OLY_ARENA_NEW(&g->arena, bool, 3 * x.body->n_nodes + 1), yes = false;
     OLY_PLAN_CHECK(flags);
@@ -534,7 +534,7 @@ static oly_status part(oly_planner *p, oly_graph *g, oly_node *loop, bool *any)
     oly_status st = parts.stepper && parts.ticker && parts.observer ? make_stepper(&x, parts.stepper)
                                                                     : oly_out_of_memory(0, "a loop");
     if (st == OLY_OK)
-        st = is_march(&x, parts.stepper, &yes);
+        st = is_time_tiled(&x, parts.stepper, &yes);
     if (st == OLY_OK && yes)
         st = make_ticker(&x, parts.ticker);
     if (st == OLY_OK && yes)

@@ -237,7 +237,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
     }
     for (int k = 0; k < 2 * rank; k++)
         n_slabs += slabs[k] > 0;
-    double gain = all > 0 ? oly_price_step(p->plan, s) * early / all : 0;
+    double gain = all > 0 ? oly_cost_step(p->plan, s) * early / all : 0;
     if (gain < least_seconds)
         return OLY_OK;
     gain = gain < flight ? gain : flight;
@@ -352,7 +352,7 @@ static bool splitting_pays(const oly_planner *p, const oly_step *s, const oly_pr
     int n = 0, total = phases->total;
     for (int k = 0; k <= n_peers; k++)
         n += phases->in_phase[k] > 0;
-    double gain = total ? oly_price_step(p->plan, s) * (total - phases->in_phase[n_peers]) / total : 0;
+    double gain = total ? oly_cost_step(p->plan, s) * (total - phases->in_phase[n_peers]) / total : 0;
     if (gain < least_seconds)
         return false;
     gain = gain < flight ? gain : flight;

@@ -86,7 +86,7 @@ static bool pays(const feeder *f, double flight)
         n += f->phases.in_phase[k] > 0;
     if (n < 2)
         return false;
-    double gain = oly_price_step(f->p->plan, f->product) * (f->phases.total - f->phases.in_phase[0]) / f->phases.total;
+    double gain = oly_cost_step(f->p->plan, f->product) * (f->phases.total - f->phases.in_phase[0]) / f->phases.total;
     if (gain < least_seconds)
         return false;
     gain = gain < flight ? gain : flight;

@@ -100,11 +100,11 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
     *it = (item){
         .step = *step, .start = start, .first_edge = -1, .numbered = numbered, .wait = -1, .instead = -1, .after = -1};
     if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_REDUCTION)
-        it->seconds = oly_price_step(s->p->plan, step);
+        it->seconds = oly_cost_step(s->p->plan, step);
     else
-        it->flight = oly_price_step(s->p->plan, step);
+        it->flight = oly_cost_step(s->p->plan, step);
     if (step->kind == OLY_STEP_MOVE && step->node)
-        it->seconds = oly_price_memory(2 * step->work * (double)oly_dtype_size(step->node->type.dtype));
+        it->seconds = oly_cost_memory(2 * step->work * (double)oly_dtype_size(step->node->type.dtype));
     return it;
 }
 
@@ -124,7 +124,7 @@ static void add_fold(scheduler *s, const oly_step *step)
         start.starts = true;
         item *it = add_item(s, &start, -1, true);
         if (it)
-            it->flight = oly_price_step(s->p->plan, step);
+            it->flight = oly_cost_step(s->p->plan, step);
         add_wait(s, step->exchange, step, s->n - 1, -1);
         fold.exchange = NULL;
         fold.begun = true;
@@ -143,12 +143,12 @@ static oly_status feed(scheduler *s, const oly_step *step, bool *done)
     *done = false;
     if (!last || last->step.kind != OLY_STEP_GEMM || last->wait >= 0 || !step->exchange || step->alone)
         return OLY_OK;
-    OLY_TRY(oly_send_blocks_early(s->p, &last->step, step, oly_price_step(s->p->plan, step), &fed, done));
+    OLY_TRY(oly_send_blocks_early(s->p, &last->step, step, oly_cost_step(s->p->plan, step), &fed, done));
     if (!*done)
         return OLY_OK;
     last->step = fed;
     last->numbered = s->split = true;
-    last->flight = oly_price_step(s->p->plan, step);
+    last->flight = oly_cost_step(s->p->plan, step);
     int start = s->n - 1;
     rest.exchange = NULL;
     rest.begun = rest.alone = true;

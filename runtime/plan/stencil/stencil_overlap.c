@@ -74,8 +74,8 @@ static forecast foresee(const oly_plan *plan, const oly_step *s, const oly_stenc
     for (int d = 0; d < plan->n_devices; d++) {
         oly_stencil_points r =
             oly_stencil_points_of(s->stencil.stencil, &work[d].within, s->stencil.pass, work[d].late);
-        double all = oly_price_operations(r.all * s->stencil.stencil->n_taps);
-        double early = oly_price_operations(r.early * s->stencil.stencil->n_taps);
+        double all = oly_cost_operations(r.all * s->stencil.stencil->n_taps);
+        double early = oly_cost_operations(r.early * s->stencil.stencil->n_taps);
         double seconds = all - early + (early > flight ? early : flight);
         f.points += r.all;
         f.early += r.early;
@@ -114,7 +114,7 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
     OLY_TRY(find_sides(p, s, first, work, &any));
     if (!any)
         return OLY_OK;
-    double flight = oly_price_step(plan, move);
+    double flight = oly_cost_step(plan, move);
     forecast as_is = foresee(plan, s, work, flight);
     oly_stencil_work *cut = OLY_PLAN_NEW(p, oly_stencil_work, plan->n_devices);
     OLY_PLAN_CHECK(cut);
@@ -127,7 +127,7 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
         memcpy(work, cut, sizeof *cut * (size_t)plan->n_devices);
         as_is = with_borders;
     }
-    if (oly_price_operations(as_is.early * s->stencil.stencil->n_taps) < least_seconds * plan->n_devices) {
+    if (oly_cost_operations(as_is.early * s->stencil.stencil->n_taps) < least_seconds * plan->n_devices) {
         for (int d = 0; d < plan->n_devices; d++)
             work[d].late = 0;
         return OLY_OK;

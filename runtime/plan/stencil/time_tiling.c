@@ -83,13 +83,13 @@ static double points_needed(const lowering *w, const oly_tiling_need *needs, int
     return total > block ? total - block : 0;
 }
 
-typedef struct exchange_price {
+typedef struct exchange_cost {
     double seconds, bytes;
-} exchange_price;
+} exchange_cost;
 
-static exchange_price price_exchange(const lowering *w, const oly_tiling_pass *pass)
+static exchange_cost cost_of_exchange(const lowering *w, const oly_tiling_pass *pass)
 {
-    exchange_price x = {0, 0};
+    exchange_cost x = {0, 0};
     oly_level level = OLY_LEVEL_PROCESS;
     double neighbours = 1;
     bool corners = pass->steps > 1 || w->march->form.unrolled;
@@ -105,7 +105,7 @@ static exchange_price price_exchange(const lowering *w, const oly_tiling_pass *p
         neighbours = corners ? neighbours * (1 + sides) : neighbours + sides;
     }
     if (neighbours > 1)
-        x.seconds = oly_price_transfer(level, x.bytes, (int)neighbours - 1);
+        x.seconds = oly_cost_transfer(level, x.bytes, (int)neighbours - 1);
     return x;
 }
 
@@ -135,7 +135,7 @@ static oly_status choose_steps(lowering *w)
         int64_t tile[OLY_TILING_RANK];
         int steps = candidates[k];
         OLY_TRY(oly_tiling_unroll(w->p, &m->form, steps, true, &pass));
-        exchange_price x = price_exchange(w, &pass);
+        exchange_cost x = cost_of_exchange(w, &pass);
         double a_step = oly_tiling_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
         if (k > 0 && (!fits_blocks(w, &pass) || x.bytes > 2 * single * steps))
             break;
@@ -331,14 +331,14 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     return OLY_OK;
 }
 
-static oly_status new_blocks(lowering *w, const oly_layout *lie, int **slots)
+static oly_status new_blocks(lowering *w, const oly_layout *placed, int **slots)
 {
     int n = w->march->form.n_fields;
     oly_region *r = OLY_PLAN_NEW(w->p, oly_region, n);
     *slots = OLY_PLAN_NEW(w->p, int, n);
     OLY_PLAN_CHECK(r ? *slots : NULL);
     for (int j = 0; j < n; j++)
-        oly_region_from_layout(&r[j], &lie[j]);
+        oly_region_from_layout(&r[j], &placed[j]);
     return new_slots(w, r, true, *slots);
 }
 

@@ -223,7 +223,7 @@ oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first,
     for (int d = 0; d < p->plan->n_devices; d++)
         if (device[d].here)
             set_early(&f, &device[d], &f.seen[d * m->form.n_fields]);
-    double flight = oly_price_step(p->plan, move), second = second_of_element(&f);
+    double flight = oly_cost_step(p->plan, move), second = second_of_element(&f);
     forecast best = foresee(&f, second, flight);
     m->borders = true;
     forecast with_borders = foresee(&f, second, flight);

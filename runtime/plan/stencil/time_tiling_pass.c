@@ -332,7 +332,7 @@ static double instructions_of(const oly_tiling_stage *s)
 
 /* Seconds per step and element: the instructions of tiles of these extents with their margins, and the memory traffic
  * of fields. */
-static double price_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
+static double cost_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
 {
     double points = 1, read = 1, work = 0, bytes = 0;
     for (int d = 0; d < form->rank; d++) {
@@ -350,7 +350,7 @@ static double price_of(const oly_tiling_form *form, const oly_tiling_pass *pass,
         bytes += (double)oly_dtype_size(form->field[j]->type.dtype) * (read + points);
     for (int k = 0; k < form->n_fixed; k++)
         bytes += (double)oly_dtype_size(form->fixed[k].node->type.dtype) * read;
-    return (oly_price_operations(work) + oly_price_memory(bytes)) / points / pass->steps;
+    return (oly_cost_operations(work) + oly_cost_memory(bytes)) / points / pass->steps;
 }
 
 double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile)
@@ -377,9 +377,9 @@ double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass,
         }
         if (form->rank == 1)
             t[0] = oly_larger(16, oly_smaller(extent[0], window - pass->hi[0] + pass->lo[0]));
-        double price = price_of(form, pass, t);
-        if (best < 0 || price < best) {
-            best = price;
+        double cost = cost_of(form, pass, t);
+        if (best < 0 || cost < best) {
+            best = cost;
             memcpy(tile, t, sizeof t);
         }
         if (form->rank == 1 || row / (2 * parts) < SHORTEST_ROW)

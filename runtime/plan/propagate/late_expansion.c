@@ -125,7 +125,7 @@ static bool through_reshape(const oly_factors *fs, oly_mesh mesh, const oly_node
     return true;
 }
 
-static void lie(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes, const oly_node *reader)
+static void place(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes, const oly_node *reader)
 {
     oly_value *v = oly_value_of(f, n);
     v->late = true;
@@ -174,7 +174,7 @@ static oly_status bring_first(oly_planner *p, oly_frame *f, const oly_node *n)
 }
 
 /* It takes the axes that all its readers ask for. A result of the graph stays: one of its uses is no reader. */
-static oly_status enlarge(oly_planner *p, oly_frame *f, const oly_node *n, const wish *w)
+static oly_status expand(oly_planner *p, oly_frame *f, const oly_node *n, const wish *w)
 {
     oly_axis_list operand[OLY_MAX_RANK];
     oly_factors fs;
@@ -184,13 +184,13 @@ static oly_status enlarge(oly_planner *p, oly_frame *f, const oly_node *n, const
         OLY_TRY(oly_factors_of(n, &fs));
         if (!through_reshape(&fs, p->mesh, n, w->axes, operand))
             return OLY_OK;
-        lie(p, f, n->in[0], operand, n);
+        place(p, f, n->in[0], operand, n);
     }
-    lie(p, f, n, w->axes, w->reader);
+    place(p, f, n, w->axes, w->reader);
     return OLY_OK;
 }
 
-oly_status oly_enlarge_late(oly_planner *p, oly_frame *f)
+oly_status oly_expand_late(oly_planner *p, oly_frame *f)
 {
     const oly_graph *g = f->graph;
     bool any = false;
@@ -198,7 +198,7 @@ oly_status oly_enlarge_late(oly_planner *p, oly_frame *f)
         oly_graph_ahead(g, k, 1);
         any = any || repeats(g->nodes[k]);
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
-            OLY_TRY(oly_enlarge_late(p, body));
+            OLY_TRY(oly_expand_late(p, body));
     }
     if (!any || !oly_enabled(OLY_OPTIMISATION_LATE_EXPANSION))
         return OLY_OK;
@@ -206,7 +206,7 @@ oly_status oly_enlarge_late(oly_planner *p, oly_frame *f)
     OLY_PLAN_CHECK(wishes);
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         if (wishes[k])
-            OLY_TRY(enlarge(p, f, g->nodes[k], wishes[k]));
+            OLY_TRY(expand(p, f, g->nodes[k], wishes[k]));
         OLY_TRY(bring_first(p, f, g->nodes[k]));
         OLY_TRY(note_wish(p, f, g->nodes[k], wishes));
     }

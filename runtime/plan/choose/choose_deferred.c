@@ -49,8 +49,8 @@ static void follow(oly_chooser *c, oly_unit *u, const oly_node *const *user, con
         double here = part * bytes_of(n) / bytes_of(u->node);
         if (sliced[n->index] > 0)
             here *= sliced[n->index];
-        if (here < u->waiting) {
-            u->waiting = here;
+        if (here < u->deferred) {
+            u->deferred = here;
             u->n_past = n_past;
             for (int j = 0; j < n_past; j++)
                 u->past[j] = past[j];
@@ -73,7 +73,7 @@ static void follow(oly_chooser *c, oly_unit *u, const oly_node *const *user, con
 
 static bool has_sum(const oly_chooser *c, const oly_unit *u)
 {
-    return oly_cuts_parts(c->mesh, u->greedy.summed) > 1 && u->greedy.lies == u->greedy.work;
+    return oly_cuts_parts(c->mesh, u->greedy.summed) > 1 && u->greedy.placed == u->greedy.work;
 }
 
 /* Which values may be partial sums that wait: those with a single reader that continues with them, or several that read
@@ -95,12 +95,12 @@ static void find_partial(const oly_chooser *c, const oly_node *const *user, cons
     }
 }
 
-oly_status oly_note_waits(oly_chooser *c)
+oly_status oly_note_deferred(oly_chooser *c)
 {
     const oly_graph *g = c->f->graph;
     bool any = false;
     for (int k = 0; k < c->n_units; k++) {
-        c->units[k].waiting = 1;
+        c->units[k].deferred = 1;
         any = any || has_sum(c, &c->units[k]);
     }
     if (!any)
@@ -131,7 +131,7 @@ oly_status oly_note_waits(oly_chooser *c)
     return OLY_OK;
 }
 
-bool oly_may_wait(const oly_chooser *c, const oly_unit *u, const oly_decision *d)
+bool oly_may_defer(const oly_chooser *c, const oly_unit *u, const oly_decision *d)
 {
     if (!oly_same_decision(d, &u->greedy))
         return false;

@@ -272,7 +272,7 @@ static double stages(double members)
     return n;
 }
 
-void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *bill)
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *cost)
 {
     oly_level level = OLY_LEVEL_PROCESS;
     double members = 1;
@@ -281,14 +281,14 @@ void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int tim
             level = c->level[a] > level ? c->level[a] : level;
             members *= c->mesh->size[a];
         }
-    bill->wire += bytes;
-    bill->collectives++;
-    bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
+    cost->wire += bytes;
+    cost->collectives++;
+    cost->seconds += oly_cost_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
 /* Adds the transfer of these elements between the two layouts. */
 static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, double elements,
-                         oly_cost_sum *bill)
+                         oly_cost_sum *cost)
 {
     oly_cuts differ = 0;
     if (elements <= 0)
@@ -296,19 +296,19 @@ static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_c
     for (int a = 0; a < c->mesh->n_axes; a++)
         if (oly_cuts_byte(from, a) != oly_cuts_byte(to, a))
             differ |= (oly_cuts)1 << (8 * a);
-    oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ ? differ : from, 1, bill);
+    oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ ? differ : from, 1, cost);
 }
 
-void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *bill)
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *cost)
 {
-    add_elements(c, n, from, to, oly_elements_moved(c, n, from, to), bill);
+    add_elements(c, n, from, to, oly_elements_moved(c, n, from, to), cost);
 }
 
 /* -- a unit -------------------------------------------------------------------------------------------------------- */
 
-oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided)
+oly_cuts oly_read_placement(const oly_unit_read *r, const oly_decided *decided)
 {
-    return r->source >= 0 ? oly_decided_at(decided, r->source)->lies : r->fixed;
+    return r->source >= 0 ? oly_decided_at(decided, r->source)->placed : r->fixed;
 }
 
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d)
@@ -323,7 +323,7 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 {
     oly_axis_list work[OLY_MAX_RANK], wanted[OLY_MAX_RANK], summed = {0};
     int n_more = 0, rank = u->node->type.rank;
-    d->lies = d->work;
+    d->placed = d->work;
     if (d->wanted == d->work || oly_cuts_parts(c->mesh, d->summed) == 1)
         return;
     for (int a = 0; a < c->mesh->n_axes; a++)
@@ -342,7 +342,7 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
     }
     oly_cuts target = oly_cuts_of(work, rank);
     if (n_more == summed.n && oly_elements_moved(c, u->node, d->work, target) <= 0)
-        d->lies = target;
+        d->placed = target;
 }
 
 enum { MOST_OTHERS = 24 };
@@ -365,12 +365,12 @@ static bool is_beside(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, co
 }
 
 /* Elements moved for this read; without_rolls: no elements of neighbours for the shift. */
-static double read_elements(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs,
+static double read_elements(oly_chooser *c, const oly_unit_read *r, oly_cuts placed, oly_cuts needs,
                             const oly_decided *decided)
 {
     rolling how = {.rolled = r->rolled, .shift = c->without_rolls ? 0 : r->shift};
     how.beside = how.shift && is_beside(c, r, needs, decided);
-    return elements_moved(c, r->root, lies, needs, how);
+    return elements_moved(c, r->root, placed, needs, how);
 }
 
 /* Has the value been moved to where it is needed for an earlier reader? */
@@ -411,30 +411,30 @@ static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts c
     return (double)oly_type_size(&n->type) * c->mesh->n_devices / oly_cuts_parts(c->mesh, cuts);
 }
 
-static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill)
+static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *cost)
 {
     int members = oly_cuts_parts(c->mesh, d->summed);
     if (members == 1)
         return;
     double bytes = (double)oly_dtype_size(u->node->type.dtype);
-    if (d->lies != d->work)
-        bytes *= (members - 1) * total_elements(c, u->node, d->lies);
+    if (d->placed != d->work)
+        bytes *= (members - 1) * total_elements(c, u->node, d->placed);
     else
         bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work) *
-                 (oly_may_wait(c, u, d) ? u->waiting : 1);
-    oly_add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
-    bill->sums += u->kind != OLY_UNIT_LOOKUP;
+                 (oly_may_defer(c, u, d) ? u->deferred : 1);
+    oly_add_transfer(c, bytes, d->summed, d->placed != d->work ? 1 : 2, cost);
+    cost->sums += u->kind != OLY_UNIT_LOOKUP;
 }
 
 /* A read from a graph around is moved once, before the loop or branch: for a body that runs n times its cost is divided
  * by n. */
-static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, double elements,
-                     bool shared, oly_cost_sum *bill)
+static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts placed, oly_cuts needs, double elements,
+                     bool shared, oly_cost_sum *cost)
 {
     oly_cost_sum once = {0};
     if (c->without_outer && r->owner != c)
         return;
-    add_elements(c, r->root, lies, needs, elements, &once);
+    add_elements(c, r->root, placed, needs, elements, &once);
     if (shared) {
         once.seconds /= c->n_readers[r->entry];
         once.wire /= c->n_readers[r->entry];
@@ -445,46 +445,46 @@ static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_
         once.wire /= at->times.wire;
         once.collectives /= at->times.wire;
     }
-    bill->seconds += once.seconds;
-    bill->wire += once.wire;
-    bill->movements += once.collectives;
+    cost->seconds += once.seconds;
+    cost->wire += once.wire;
+    cost->movements += once.collectives;
 }
 
-oly_cost_sum oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
+oly_cost_sum oly_unit_cost(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
 {
     const oly_unit *u = &c->units[unit];
-    oly_cost_sum bill = {0};
+    oly_cost_sum cost = {0};
     for (int k = 0; k < u->n_reads && u->kind != OLY_UNIT_REDUCE; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
-        oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
+        oly_cuts placed = oly_read_placement(r, decided), needs = oly_read_needs(c, u, r, d);
         bool shared = c->sharing && c->n_readers[r->entry] >= OLY_CHOOSE_SHARED;
-        double elements = r->anywhere ? 0 : read_elements(c, r, lies, needs, decided);
+        double elements = r->anywhere ? 0 : read_elements(c, r, placed, needs, decided);
         if (elements > 0 && (shared || !is_brought(c, r, needs, decided, d)) && !is_wanted(c, r, needs))
-            add_read(c, r, lies, needs, elements, shared, &bill);
+            add_read(c, r, placed, needs, elements, shared, &cost);
     }
-    add_sum(c, u, d, &bill);
-    oly_add_margins(c, u, d, &bill);
+    add_sum(c, u, d, &cost);
+    oly_add_margins(c, u, d, &cost);
     for (int k = 0; k < u->n_demands; k++) {
         bool again = false;
         for (int j = 0; j < k; j++)
             again = again || (u->demand[j].node == u->demand[k].node && u->demand[j].cuts == u->demand[k].cuts);
         if (!again)
-            oly_add_movement(c, u->demand[k].node, d->lies, u->demand[k].cuts, &bill);
+            oly_add_movement(c, u->demand[k].node, d->placed, u->demand[k].cuts, &cost);
     }
     int parts = oly_decision_parts(c->mesh, d);
-    bill.seconds += u->work / parts;
+    cost.seconds += u->work / parts;
     if (parts < u->allowed && u->kind != OLY_UNIT_REDUCE)
-        bill.excess = u->work / parts - u->work / u->allowed;
-    return bill;
+        cost.excess = u->work / parts - u->work / u->allowed;
+    return cost;
 }
 
-oly_cost_sum oly_brought_price(oly_chooser *c)
+oly_cost_sum oly_brought_cost(oly_chooser *c)
 {
-    oly_cost_sum bill = {0};
+    oly_cost_sum cost = {0};
     for (int k = 0; k < c->n_brought; k++) {
-        oly_cuts lies;
-        if (oly_lies_now(c, c->brought[k].node, &lies))
-            oly_add_movement(c, c->brought[k].node, lies, c->brought[k].cuts, &bill);
+        oly_cuts placed;
+        if (oly_placed_now(c, c->brought[k].node, &placed))
+            oly_add_movement(c, c->brought[k].node, placed, c->brought[k].cuts, &cost);
     }
-    return bill;
+    return cost;
 }
