@@ -260,11 +260,11 @@ $(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-$(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer),$(soak)) tests/support/check_element.c tests/support/check_races.c) $(library)
+$(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer),$(soak)) tests/support/check_element.c tests/support/check_races.c tests/support/platform_protected.c tests/support/late_streams.c) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-$(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/support/check_element.c tests/support/check_races.c) $(library)
+$(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/support/check_element.c tests/support/check_races.c tests/support/platform_protected.c tests/support/late_streams.c) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(with_clang) $(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs) -fsanitize=fuzzer -o $@
 

@@ -33,5 +33,11 @@ for layout in "1 8" "2 4" "8 1" "3 1" "1 1" "1 5"; do
     # shellcheck disable=SC2086
     check seeds $layout 20260101 200
 done
+# On devices that compute late, in memory that the host cannot touch (tests/support/platform_protected.c).
+export PROTECTED=1
+for layout in "1 8" "2 4"; do
+    # shellcheck disable=SC2086
+    check protected $layout 20260201 60
+done
 echo "CHECK: $passed passed, $failed failed, 0 skipped"
 [[ $failed == 0 ]]
