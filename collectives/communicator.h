@@ -15,6 +15,13 @@ oly_status oly_world_start(int *argc, char ***argv);
 /* Chooses the transport of this job's exchanges (transport.h). host_memory: may the host, and MPI, use the memory of buffers?
  * Otherwise every message is packed. Before any exchange is made. */
 void oly_transport_choose(bool host_memory);
+/* What a rank tells the others of its transport. */
+typedef struct oly_transport_name {
+    char chars[16];
+} oly_transport_name;
+oly_transport_name oly_transport_my_name(void);
+/* The same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them otherwise. */
+oly_status oly_transport_agree(int n, const oly_transport_name *of, size_t stride);
 /* Instead of oly_world_start, for simulation: this process is rank 0 of that many ranks that do not exist. Nothing can be sent. */
 oly_status oly_world_imagine(int ranks, int node_ranks);
 bool oly_world_has_peers(void); /* is there another rank? */

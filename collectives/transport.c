@@ -1,5 +1,7 @@
 /* Which transport a job has, and packing by the host for transports through its memory. See transport.h. */
 #include "transport.h"
+#include <stdio.h>
+#include <string.h>
 
 static const oly_transport *chosen = &oly_transport_mpi, *registered;
 static bool host_may_use_buffers = true;
@@ -13,6 +15,26 @@ void oly_transport_choose(bool host_memory)
 {
     chosen = registered ? registered : &oly_transport_mpi;
     host_may_use_buffers = host_memory;
+}
+
+oly_transport_name oly_transport_my_name(void)
+{
+    oly_transport_name name = {{0}};
+    snprintf(name.chars, sizeof name.chars, "%s", chosen->name);
+    return name;
+}
+
+oly_status oly_transport_agree(int n, const oly_transport_name *of, size_t stride)
+{
+    for (int r = 1; r < n; r++) {
+        const oly_transport_name *name = (const oly_transport_name *)((const char *)of + (size_t)r * stride);
+        if (strcmp(name->chars, of->chars) != 0)
+            return oly_fail(
+                OLY_DIVERGED,
+                "rank 0 sends over the transport \"%s\", rank %d over \"%s\"; all ranks of a job use the same",
+                of->chars, r, name->chars);
+    }
+    return OLY_OK;
 }
 
 const oly_transport *oly_transport_get(void)

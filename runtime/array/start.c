@@ -29,6 +29,7 @@ static bool started;
 typedef struct greeting {
     int32_t devices;
     oly_platform_name platform;
+    oly_transport_name transport;
     oly_rates_known rates; /* all use rank 0's */
 } greeting;
 
@@ -36,7 +37,7 @@ static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
     OLY_TRY(oly_agree_at_start());
-    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), *rates};
+    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), oly_transport_my_name(), *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
@@ -45,6 +46,8 @@ static oly_status meet(const oly_rates_known *rates)
         st = oly_world_gather(&mine, all, sizeof mine);
     if (st == OLY_OK)
         st = oly_platform_agree(n, &all->platform, sizeof *all);
+    if (st == OLY_OK)
+        st = oly_transport_agree(n, &all->transport, sizeof *all);
     for (int r = 0; r < n && st == OLY_OK; r++) {
         counts[r] = all[r].devices;
         leaders[r] = oly_world_node_leader_of(r);
