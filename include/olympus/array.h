@@ -152,8 +152,9 @@ typedef struct oly_shard {
     int rank;
     int64_t start[OLY_MAX_RANK];  /* where it begins in the global array */
     int64_t extent[OLY_MAX_RANK]; /* its size */
-    const void *memory;           /* its elements, row-major, ready to read; valid as long as the array */
-    oly_array data;               /* the shard as an array on that device */
+    const void *memory; /* its elements, row-major, ready to read; valid as long as the array. On devices whose
+                                   * memory the host cannot read, a copy */
+    oly_array data;     /* the shard as an array on that device */
 } oly_shard;
 
 /* Number of shards on this process (0 for traced arrays), and the k-th, in mesh order. oly_get_shard waits for the data; its

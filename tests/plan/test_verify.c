@@ -44,16 +44,19 @@ static void wrong_fusion(oly_plan *plan)
         for_each_step(plan->main, subtract);
 }
 
-/* A wrong exchange: neighbours' elements do not arrive. */
-static void forget_copies(oly_step *s)
+/* A wrong exchange: neighbours give their first element again and again. (Giving nothing would leave what the memory
+ * held before, which may be right.) */
+static void damage_copies(oly_step *s)
 {
-    if (s->kind == OLY_STEP_MOVE)
-        s->move.n_copies = 0;
+    for (int k = 0; s->kind == OLY_STEP_MOVE && k < s->move.n_copies; k++) {
+        oly_copy_task *task = (oly_copy_task *)&s->move.copies[k].task;
+        memset(task->from_stride, 0, sizeof task->from_stride);
+    }
 }
 static void wrong_exchange(oly_plan *plan)
 {
     if (oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) && plan->n_inputs == 1)
-        for_each_step(plan->main, forget_copies);
+        for_each_step(plan->main, damage_copies);
 }
 
 /* A wrong loop over fields: magnitudes become negative. */
