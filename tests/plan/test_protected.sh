@@ -1,8 +1,11 @@
 #!/bin/bash
 # run: timeout=900
-# Devices whose memory the host cannot touch (tests/support/platform_protected.c): the oracle and the examples give on them what they give
-# on a CPU, so nothing reads or writes a buffer without mapping it. Ranks with different platforms are refused.
+# Devices whose memory the host cannot touch and which compute late, in any order that events allow (tests/support/platform_protected.c,
+# late_streams.h): the oracle and the examples give on them what they give on a CPU, so nothing reads or writes a buffer without mapping
+# it or before it is computed. Each time the order is another one; the first line has its number. Ranks with different platforms are
+# refused.
 #   PROGRAMS="toy control"  only these examples       LAYOUTS="1x8 2x4"  on these       ORACLE=  without the oracle
+#   LATE_SEED=7  the order with this number
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -11,6 +14,8 @@ command -v "$MPIRUN" >/dev/null || { echo "no $MPIRUN: skipped"; exit 77; }
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0
+export LATE_SEED=${LATE_SEED:-$RANDOM}
+echo "LATE_SEED=$LATE_SEED"
 
 # result STATUS NAME: counts it, and shows $scratch/why where it is not 0.
 result() {
@@ -47,12 +52,27 @@ for layout in ${LAYOUTS:-1x8 2x4}; do
         [[ $status == 0 ]] && cmp -s "$scratch/wanted" "$scratch/got"
         result $? "$program $layout"
     done
-    [[ ${ORACLE-yes} ]] || continue
-    PROTECTED=1 on "$layout" "$build/tests/oracle" tests/oracle/{toy,viz,heat,prog,auto,reshard,grad,types,train} >"$scratch/why" 2>&1
+done
+
+# oracle LAYOUT PLATFORM FOLDER...: with that value of PROTECTED.
+oracle() {
+    local layout=$1 platform=$2 status
+    shift 2
+    PROTECTED=$platform on "$layout" "$build/tests/oracle" "${@/#/tests/oracle/}" >"$scratch/why" 2>&1
     status=$?
     tail -n 1 "$scratch/why"
-    result $status "oracle $layout"
-done
+    result $status "oracle $layout $platform"
+}
+
+# Every folder on one process, those of sharded programs on the other layouts; a few with devices that compute at once.
+if [[ ${ORACLE-yes} ]]; then
+    sharded=(toy viz heat prog auto reshard grad types train {prog,reshard,grad,types}_more)
+    for layout in ${LAYOUTS:-1x8 2x4 4x2 8x1}; do
+        oracle "$layout" 1 "${sharded[@]}"
+    done
+    oracle 1x8 1 auto_more viz_more ops ops64 ops_more random random_more print print_more
+    oracle 2x4 at_once toy heat reshard grad
+fi
 
 # Rank 0 on the one, rank 1 on the other.
 mixed() {

@@ -22,6 +22,7 @@ why() {
     test_growth* | test_simulate*) echo "plans for machines that are not there: no values" ;;
     test_kernels* | test_every_float | test_any_number | test_core | test_layout | test_device | test_communicator | test_cost | test_regions)
         echo "compiles no functions" ;;
+    test_streams) echo "makes wrong values by forgotten waits" ;;
     test_verify | test_disable) echo "plans several times by itself" ;;
     esac
 }

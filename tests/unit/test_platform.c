@@ -154,6 +154,25 @@ static void too_many_memories_are_refused(void **state)
     assert_ptr_equal(oly_platform_get(), &oly_platform_cpu);
 }
 
+static void too_many_late_devices_are_refused(void **state)
+{
+    oly_platform late = platform_protected;
+    (void)state;
+    late.name = "late";
+    late.one_memory = true;
+    late.devices = devices;
+    own.n_devices = OLY_MOST_LATE_DEVICES;
+    oly_platform_register(&late);
+    assert_int_equal(oly_platform_choose(false), OLY_OK);
+    assert_true(oly_platform_is_late());
+    oly_platform_forget();
+    assert_false(oly_platform_is_late());
+    own.n_devices++;
+    assert_int_equal(oly_platform_choose(false), OLY_INVALID);
+    assert_non_null(
+        strstr(oly_pending_message(), "platform late has 65 devices that compute late; a process has at most 64"));
+}
+
 static void ranks_have_one_platform(void **state)
 {
     struct {
@@ -201,13 +220,10 @@ int main(void)
 {
 #define WITH_IT(test) cmocka_unit_test_setup_teardown(test, choose, forget)
     const struct CMUnitTest tests[] = {
-        WITH_IT(a_buffer_stays_in_its_memory),
-        WITH_IT(the_host_gets_a_copy),
-        WITH_IT(what_the_device_refuses_is_told),
-        cmocka_unit_test(a_cpu_maps_the_memory_itself),
-        WITH_IT(too_many_memories_are_refused),
-        WITH_IT(ranks_have_one_platform),
-        cmocka_unit_test(touching_a_protected_buffer_names_it),
+        WITH_IT(a_buffer_stays_in_its_memory),    WITH_IT(the_host_gets_a_copy),
+        WITH_IT(what_the_device_refuses_is_told), cmocka_unit_test(a_cpu_maps_the_memory_itself),
+        WITH_IT(too_many_memories_are_refused),   WITH_IT(too_many_late_devices_are_refused),
+        WITH_IT(ranks_have_one_platform),         cmocka_unit_test(touching_a_protected_buffer_names_it),
     };
     return CHECK_MAIN(tests);
 }
