@@ -21,7 +21,7 @@
 #include "core/text.h"
 #include <string.h>
 
-/* What a transport may still read or write of a failed exchange's memory is left to it: the job is about to end. */
+/* The transport may still read or write a failed exchange's memory, so it is never freed: the job is about to end. */
 static void abandon(oly_exchange *x)
 {
     bool in_block = false, in_staging = false;
@@ -47,7 +47,7 @@ static void give_block(oly_exchange *x)
     x->block = NULL;
 }
 
-/* -- left under way ---------------------------------------------------------------------------------------- */
+/* -- pending exchanges --------------------------------------------------------------------------------------------- */
 
 static oly_exchange *first_left; /* of the communication queue */
 
@@ -108,7 +108,7 @@ static oly_chunk chunk_of(const oly_exchange *x, const exchange_slot *slot, void
     return c;
 }
 
-/* Begins request i. */
+/* Starts request i. */
 static oly_status post(oly_exchange *x, int i, void *const *base)
 {
     exchange_slot *slot = &x->slots[i];
@@ -202,7 +202,7 @@ static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *c
 static oly_status take_block(oly_exchange *x, const oly_ticket *ticket);
 static oly_status begin_last_stages(void);
 
-/* With the memory that it packs in, if any. */
+/* Also takes the memory for packed chunks, if any. */
 static oly_status post_receives(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
     begin_replay(x);
@@ -239,7 +239,7 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
 
 /* -- stages ---------------------------------------------------------------------------------------------- */
 
-/* If there is memory for it; otherwise it is tried again when others have ended. */
+/* Needs memory for it; without, it is retried when other exchanges have ended. */
 static oly_status begin_stage(oly_exchange *x)
 {
     oly_exchange *s;
@@ -265,7 +265,7 @@ static bool has_come(const oly_exchange *x, int peer)
     return x->left == 0;
 }
 
-/* Will it begin more stages after the current one? */
+/* Will it start more stages after the current one? */
 static bool goes_on_beginning(const oly_exchange *x)
 {
     return x->stages && x->left > 0 && (x->stage + 1 < x->outline->n_stages || !x->running);
@@ -384,7 +384,7 @@ static void ask_late(const oly_exchange *x)
         }
 }
 
-/* After a fruitless poll: have others diverged? */
+/* After a poll without progress: have others diverged? */
 static oly_status look_out(const oly_exchange *x, const oly_wait *w)
 {
     enum { POLLS = 16 };
@@ -402,7 +402,7 @@ static oly_status look_out(const oly_exchange *x, const oly_wait *w)
 
 static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n);
 
-/* The same for stages: when one is over the next begins. */
+/* The same for stages: when one is complete the next one starts. */
 static oly_status complete_stages(oly_exchange *x, int *n)
 {
     for (*n = 0; x->left > 0; x->left--) {
@@ -458,8 +458,8 @@ oly_status oly_exchange_advance(void)
     return advance_all(&n);
 }
 
-/* Waits for memory while pending exchanges hold all of it. Ranks start exchanges in one order, so the earliest pending one has been
- * started everywhere, or will be as soon as those before it are over. */
+/* Waits for memory while pending exchanges hold all of it. Ranks start exchanges in one order, so the earliest pending
+ * one has been started everywhere, or will be as soon as those before it are complete. */
 static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
 {
     for (;;) {
@@ -490,8 +490,8 @@ static oly_status take_block(oly_exchange *x, const oly_ticket *ticket)
     return status;
 }
 
-/* Only their order distinguishes messages between two ranks. So an exchange begins when the pending ones have begun their last
- * stages, as they then have on every rank. */
+/* Messages between two ranks are told apart by their order alone. So an exchange starts when the pending ones have
+ * started their last stages, as they then have on every rank. */
 static oly_status begin_last_stages_of(const oly_exchange *x)
 {
     oly_wait w = wait_for(x, &x->ticket);

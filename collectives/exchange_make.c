@@ -28,7 +28,7 @@ static bool is_shared(const oly_message *from, int k)
     return from->same && from->same[k] >= 0;
 }
 
-/* The remaining memory that messages point to. */
+/* The free part of the memory that messages point to. */
 typedef struct lists {
     oly_walk *walks;
     int64_t *positions, *loops;
@@ -161,7 +161,7 @@ static int in_round_order(const void *a, const void *b, void *context)
     return difference ? difference : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Every chunk to be packed has its own place in the block. */
+/* Every packed chunk has its own position in the block. */
 static void place_at_once(oly_exchange *x, bool receives)
 {
     for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
@@ -275,7 +275,7 @@ static oly_status make_ready(oly_exchange *x)
     return make_block(x);
 }
 
-/* Returns the exchange, or frees it. */
+/* Returns the exchange, or frees it after an error. */
 static oly_status finish_making(oly_exchange *x, oly_status status, oly_exchange **exchange)
 {
     status = status == OLY_OK ? make_ready(x) : status;
@@ -416,7 +416,7 @@ void oly_exchange_free(oly_exchange *x)
     oly_release(x);
 }
 
-/* -- what it is ------------------------------------------------------------------------------------------ */
+/* -- properties ---------------------------------------------------------------------------------------------------- */
 
 static int64_t sum_of_bytes(const exchange_message *messages, int n)
 {

@@ -34,7 +34,7 @@ static int64_t bytes_of_all(bool also_idle)
     return bytes;
 }
 
-/* The rest is for partial results that wait to be folded (plan/reduce/reduction_steps.c). */
+/* The rest is for partial results that wait to be reduced (plan/reduce/reduction_steps.c). */
 int64_t oly_exchange_memory_limit(void)
 {
     return (oly_option.exchange_memory << 20) / 4 * 3;

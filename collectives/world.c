@@ -1,7 +1,7 @@
-/* The job: starting and ending MPI, its ranks, small values that all ranks exchange. Called by runtime/run.
- * MPI cannot be started twice in a process, so the MPI that oly_world_start began lives until the process
- * exits: Olympus may be started and finished many times in between. A process that exits without finishing
- * leaves MPI as it is, and the launcher then ends the other ranks, which may be waiting for this one. */
+/* The job: starting and ending MPI, its ranks, small values that all ranks exchange. Called by runtime/run. MPI cannot
+ * be initialised twice in a process, so the MPI that oly_world_start initialised lives until the process exits: Olympus
+ * may be started and finished many times in between. A process that exits without finishing leaves MPI as it is, and
+ * the launcher then ends the other ranks, which may be waiting for this one. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "world.h"
 #include "divergence.h"
@@ -18,9 +18,9 @@
 
 static struct {
     bool started;
-    bool broken, was_broken; /* a wait has failed: since the start, and in an earlier session of this process */
+    bool broken, was_broken; /* a wait has failed: since the start, or in an earlier session of this process */
     oly_status why;          /* the first of its failures */
-    bool began_mpi;          /* by Olympus, in this process, at some time */
+    bool began_mpi;          /* initialised by Olympus, in this process, at some time */
     bool threads;
     MPI_Comm comm;
     int rank, size, node_rank, node_ranks;

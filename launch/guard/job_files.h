@@ -1,5 +1,5 @@
-/* What Open MPI leaves behind of a job that did not end well: the folder of its session, and segments in /dev/shm. Used by
- * olyguard. */
+/* What Open MPI leaves behind of a job that did not end properly: the folder of its session, and segments in /dev/shm.
+ * Used by olyguard. */
 #ifndef OLYGUARD_JOB_FILES_H
 #define OLYGUARD_JOB_FILES_H
 #include <sys/types.h>

@@ -37,7 +37,7 @@ static struct {
     bool own_group;                  /* the launcher has a process group of its own */
     double began, last_rank, ending; /* s; ending: since the launcher was asked to end; 0: not asked */
     bool ended;                      /* the launcher */
-    int status;                      /* its own, or the one that this program has decided on */
+    int status;                      /* the launcher's, or the one that this program has decided on */
     bool decided;
     job_files files;
 } guard = {.grace = 5};
@@ -152,7 +152,7 @@ static void pass_on(const siginfo_t *info)
         processes_kill(SIGTERM);
 }
 
-/* -- looking ------------------------------------------------------------------------------------------------- */
+/* -- the watch ----------------------------------------------------------------------------------------------------- */
 
 /* All processes that the launcher has started. */
 static void look(void)

@@ -10,10 +10,10 @@ typedef struct process_count {
     int ranks;     /* of them */
 } process_count;
 
-/* Looks at all of them anew; what ranks tell of their job is noted in files. */
+/* Reads all of them again; what the ranks' environments say about the job is recorded in files. */
 process_count processes_look(pid_t launcher, job_files *files);
 /* Has the launcher ever had a process? */
 bool processes_any_seen(void);
-/* All but the launcher, as they were last seen. */
+/* All but the launcher, as last read. */
 void processes_kill(int signal);
 #endif

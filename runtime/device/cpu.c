@@ -1,4 +1,4 @@
-/* The platform "cpu": virtual devices, computed by the threads of the process, in the host's memory. See platform.h. */
+/* The platform "cpu": virtual devices, computed by the threads of the process, in host memory. See platform.h. */
 #include "device/platform.h"
 #include "core/option.h"
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool allocate(int memory, size_t bytes, void **data)
     if (posix_memalign(data, huge ? HUGE_PAGE : ALIGNMENT, bytes) != 0)
         return false;
     if (huge)
-        madvise(*data, bytes, MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
+        madvise(*data, bytes, MADV_HUGEPAGE); /* advice: kernels without it refuse, which is fine */
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* The global list of devices: what every process has is said once at start, and read by everyone after that. */
+/* The global list of devices: set once at start from what every process has, read by everyone after that. */
 #include "device/device.h"
 #include "core/error.h"
 #include <ctype.h>
@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A job may have millions of devices, of which a program looks at few: they are made when somebody asks. */
+/* A job may have millions of devices, of which a program uses few: handles are created on first use. */
 enum { BLOCK = 1024 };
 
 static struct {
-    struct oly_device_impl **blocks; /* owned, as are the blocks of BLOCK devices; NULL: none asked for yet */
+    struct oly_device_impl **blocks; /* owned, as are the blocks of BLOCK devices; NULL: none used yet */
     int count, n_ranks, my_rank;
     int my_first, my_count; /* this process's part of the list */
-    int each;               /* devices of every rank; 0: first_of says */
+    int each;               /* devices of every rank; 0: see first_of */
     int *first_of;          /* owned; first device of each rank, and the count */
     char platform[16];
 } list;

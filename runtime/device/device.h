@@ -1,5 +1,5 @@
-/* The devices of the job: a global list, dense ids, each owned by one process. Filled by oly_devices_start from what every
- * process says it has. Called by layout (never), run, array. */
+/* The devices of the job: a global list, dense ids, each owned by one process. Filled by oly_devices_start from what
+ * every process has. Called by run and array. */
 #ifndef OLY_DEVICE_DEVICE_H
 #define OLY_DEVICE_DEVICE_H
 #include "core/handle.h"
@@ -15,7 +15,7 @@ struct oly_device_impl {
 
 /* counts[r]: devices of rank r. */
 oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const char *platform);
-/* The same when every rank has as many. */
+/* The same if every rank has as many. */
 oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const char *platform);
 void oly_devices_stop(void);
 const struct oly_device_impl *oly_device_at(int id);

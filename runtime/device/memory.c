@@ -1,13 +1,11 @@
-/* The pool of shard buffers: blocks in size classes, each with a list of free ones, under one lock (a take and
- * a drop together cost about as much as malloc and free of a small block, and large ones save their page
- * faults).
+/* The pool of shard buffers: blocks in size classes, each with a list of free ones, under one lock (a take and a drop
+ * together cost about as much as malloc and free of a small block, and large ones save their page faults).
  *
- * Classes: powers of two from 64 bytes to 4 KiB, then eight steps to each doubling, so at most an eighth is
- * wasted.
+ * Classes: powers of two from 64 bytes to 4 KiB, then eight per doubling, so at most an eighth is wasted.
  *
- * Spent buffers, which queued calls of one device alone still hold, are listed by device and class, for the next call on that
- * device. They are free for everybody when the last of those calls has run. What other devices, or the host, could not take of
- * them is bounded: who needs a new block waits while too much is spent. */
+ * Spent buffers, which only queued calls of one device still hold, are listed by device and class for the next call on that
+ * device. They become free for all devices when the last of those calls has run. The amount of them that other devices, or
+ * the host, cannot take is bounded: a call that needs a new block waits while too much is spent. */
 #include "device/memory.h"
 #include "device/platform.h"
 #include "device/queue.h"
@@ -36,13 +34,13 @@ static struct {
 
 /* -- classes ----------------------------------------------------------------------------------- */
 
-/* The class of a request and the capacity of its blocks; -1 for what no machine has. */
+/* The class of a request and the capacity of its blocks; -1 if no machine has that much. */
 static int class_of(size_t bytes, size_t *capacity)
 {
     if (bytes > (size_t)1 << LARGEST_LOG2) {
         if (oly_platform_get()->computes)
             return -1;
-        bytes = (size_t)1 << LARGEST_LOG2; /* without memory they are all alike */
+        bytes = (size_t)1 << LARGEST_LOG2; /* in simulation all are alike */
     }
     if (bytes <= (size_t)1 << FIRST_LOG2) {
         *capacity = (size_t)1 << FIRST_LOG2;
@@ -59,13 +57,13 @@ static int class_of(size_t bytes, size_t *capacity)
     return FIRST_FINE + 8 * (log2 - FINE_FROM_LOG2) + (int)steps;
 }
 
-/* What is asked for. */
+/* A request. */
 typedef struct need {
     int memory, kind;
     size_t capacity;
 } need;
 
-/* -- blocks from and to the system ------------------------------------------------------------- */
+/* -- blocks of the system ------------------------------------------------------------------------------------------ */
 
 static oly_buffer *block_from_system(const need *n)
 {
@@ -95,8 +93,8 @@ static void trim_locked(void)
         }
 }
 
-/* A program whose sizes drift would leave free blocks of every class behind: before asking for more they go,
- * once they are twice as much as was ever in use. */
+/* A program whose sizes drift would leave free blocks in every class: before a new block is allocated, free ones are
+ * released once they are twice as much as was ever in use. */
 static oly_buffer *new_block_locked(const need *n)
 {
     if (pool.statistics.free_bytes / 2 > pool.statistics.peak_bytes)
@@ -117,7 +115,7 @@ static oly_buffer **spent_list(int device, int kind)
     return &pool.spent[key * 0x9e3779b97f4a7c15u >> (64 - SPENT_LOG2)];
 }
 
-/* Also those of several devices: they count, but nobody can take them. */
+/* Includes those of several devices: they count, but nobody can take them. */
 static void add_spent_locked(oly_buffer *b)
 {
     b->spent = true;
@@ -228,7 +226,7 @@ static oly_buffer *take_locked(int device, size_t bytes, int line, bool may_wait
     return b;
 }
 
-/* Where it is without handles: to the spent ones, or free. */
+/* A buffer that has lost its last handle: to the spent ones, or free. */
 static void pass_on_locked(oly_buffer *b)
 {
     if (b->handles > 0)
@@ -307,7 +305,7 @@ int oly_buffer_references(const oly_buffer *b)
     return n;
 }
 
-/* -- for the host ------------------------------------------------------------------------------- */
+/* -- access by the host -------------------------------------------------------------------------------------------- */
 
 oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, void **host)
 {
@@ -348,7 +346,7 @@ oly_status oly_buffer_copy(const oly_buffer *to, const oly_buffer *from, size_t 
     return bytes ? oly_platform_get()->copy(to->memory, to->data, from->memory, from->data, bytes) : OLY_OK;
 }
 
-/* -- of queued calls --------------------------------------------------------------------------- */
+/* -- buffers of queued calls --------------------------------------------------------------------------------------- */
 
 void oly_pool_lock(void)
 {

@@ -1,4 +1,4 @@
-/* Which platform a job has. See platform.h. */
+/* Selection of the job's platform. See platform.h. */
 #include "device/platform.h"
 #include "core/error.h"
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* What a kind of devices provides: which devices a process has, their memory, and the order of their work. Everything above knows
- * devices by this table only: the pool (device/memory.h) allocates through it, arrays read and write buffers through
- * oly_buffer_map, and the executor (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused at start. docs/platforms.md says what
- * a platform for GPUs fills in.
+/* What a kind of devices provides: which devices a process has, their memory, and the order of their work. All code above
+ * knows devices by this table only: the pool (device/memory.h) allocates through it, arrays read and write buffers through
+ * oly_buffer_map, and the executor (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused
+ * at start. docs/platforms.md says what a platform for GPUs has to provide.
  *
- *   cpu         cpu.c         threads of the process as devices; all of them share the host's memory
- *   simulated   simulated.c   OLYMPUS_SIMULATE: as many devices as one likes; no memory, nothing is computed
+ *   cpu         cpu.c         threads of the process as devices, which share host memory
+ *   simulated   simulated.c   OLYMPUS_SIMULATE: any number of devices; no memory, nothing is computed
  *
- * Devices are numbered within their process, 0 to devices() - 1. A memory is what devices address alike: on a CPU all devices share
+ * Devices are numbered within their process, 0 to devices() - 1. A memory is one address space: on a CPU all devices share
  * memory 0, a GPU has its own. Called by runtime/device, runtime/run and runtime/array. */
 #ifndef OLY_DEVICE_PLATFORM_H
 #define OLY_DEVICE_PLATFORM_H
@@ -14,7 +14,7 @@
 
 enum { OLY_MOST_MEMORIES = 16, OLY_MOST_LATE_DEVICES = 64 }; /* of one process */
 
-/* Everything that was submitted to a device up to some moment; number 0: nothing. It may be waited for even after the device was
+/* All work submitted to a device up to some point; number 0: none. It may be waited for even after the device was
  * drained. */
 typedef struct oly_event {
     int device;
@@ -23,9 +23,9 @@ typedef struct oly_event {
 
 typedef struct oly_platform {
     const char *name;        /* "cpu" */
-    const char *device_name; /* what oly_device_platform says of its devices */
+    const char *device_name; /* what oly_device_platform returns for its devices */
     bool computes;           /* false: functions are planned and explained, never run */
-    bool host_memory;        /* the host may read and write buffers where they are; otherwise by read and write below */
+    bool host_memory;        /* the host may read and write buffers in place; otherwise through read and write below */
 
     bool one_memory;      /* devices share memory 0; otherwise device d has memory d */
     int (*devices)(void); /* of this process */
@@ -34,30 +34,30 @@ typedef struct oly_platform {
     bool (*allocate)(int memory, size_t bytes, void **data);
     void (*release)(int memory, void *data, size_t bytes);
 
-    /* Nothing uses these bytes meanwhile: the caller has waited for the device. They return when the copy is done.
-     * fail as the device does. */
+    /* The caller has waited for the device, so nothing else uses these bytes. Return when the copy is complete. fail as
+     * the device does. */
     oly_status (*read)(void *host, int memory, const void *from, size_t bytes);
     oly_status (*write)(int memory, void *to, const void *host, size_t bytes);
     oly_status (*copy)(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
 
-    /* Around every use of a buffer by kernels and messages of the host; NULL: not needed. A buffer may be open several times, also in
-     * several threads. */
+    /* Around every use of a buffer by kernels and messages of the host; NULL: not needed. A buffer may be open several
+     * times, also in several threads. */
     void (*open)(void *data);
     void (*close)(void *data);
 
-    /* Devices that compute late: work is done some time after it was submitted, on one device in the order of submission, on
-     * different devices in any order that waits allow. All four are NULL where everything is done when a function returns.
-     * Called by runtime/run/device_order.c, for one device by one thread at a time. False: nothing was queued, for lack of
-     * memory; then the caller drains instead. */
+    /* Devices that compute late: work is done some time after it was submitted, on one device in the order of
+     * submission, on different devices in any order that waits allow. All four are NULL where work is complete when a
+     * function returns. Called by runtime/run/device_order.c, for one device by one thread at a time. False: nothing
+     * was queued, for lack of memory; the caller then drains instead. */
     bool (*submit)(int device, void (*run)(void *argument), void *argument); /* run is called once, in any thread */
-    bool (*record)(int device, oly_event *event);                            /* what was submitted so far */
-    bool (*wait)(int device, oly_event event); /* what is submitted to the device from now on comes after the event */
-    oly_status (*drain)(int device);           /* returns when all is done; fails as the device did */
+    bool (*record)(int device, oly_event *event);                            /* all work submitted so far */
+    bool (*wait)(int device, oly_event event); /* work submitted to the device from now on comes after the event */
+    oly_status (*drain)(int device);           /* returns when all is complete; fails as the device did */
 } oly_platform;
 
 extern const oly_platform oly_platform_cpu, oly_platform_simulated;
 
-/* The platform of this job; outside of jobs the CPU. */
+/* The platform of this job; the CPU outside jobs. */
 extern const oly_platform *oly_platform_chosen;
 static inline const oly_platform *oly_platform_get(void)
 {
@@ -71,21 +71,22 @@ static inline int oly_platform_memory(int device)
 /* Makes the next job's platform this one, in place of the CPU. Before oly_init; NULL takes it back. For platforms that are
  * not part of the library, such as the one of the tests. */
 void oly_platform_register(const oly_platform *platform);
-/* Is work submitted, to be done later? */
+/* Does the platform compute submitted work later? */
 static inline bool oly_platform_is_late(void)
 {
     return oly_platform_chosen->submit != NULL;
 }
-/* At start: the registered platform or the CPU; `simulated`: that. fails OLY_INVALID: more memories, or late devices, than a process
- * may have. */
+/* At start: the registered platform or the CPU; `simulated`: that one. fails OLY_INVALID: more memories, or late
+ * devices, than a process may have. */
 oly_status oly_platform_choose(bool simulated);
-void oly_platform_forget(void); /* at finalize, when every buffer is released */
+void oly_platform_forget(void); /* at finalize, after all buffers are released */
 
-/* What a rank tells the others of its platform. */
+/* What a rank sends the others about its platform. */
 typedef struct oly_platform_name {
     char chars[16];
 } oly_platform_name;
 oly_platform_name oly_platform_my_name(void);
-/* The same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them otherwise. */
+/* Is the platform the same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them
+ * otherwise. */
 oly_status oly_platform_agree(int n, const oly_platform_name *of, size_t stride);
 #endif

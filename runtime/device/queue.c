@@ -1,9 +1,9 @@
-/* The run queue. Each local device has a line of jobs, and so has the communication lane; a job stands in the
- * line of each of its devices and starts when it is first in all of them. Called by runtime/run.
+/* The run queue. Each local device has a line of jobs, and so has the communication queue; a job is in the line of each of
+ * its devices and starts when it is first in all of them. Called by runtime/run.
  *
- * One lock keeps the lines. `places` of a job remember who stands behind it in each line; they come from a list
- * of used ones, so that in steady state submitting allocates nothing. A job is released before it leaves its
- * lines: who has waited for a device finds everything done, the release included. */
+ * One lock protects the lines. The `places` of a job remember which job is behind it in each line; they come from a list of
+ * used ones, so that in steady state submitting allocates nothing. A job is released before it leaves its lines: after a
+ * wait for a device everything is complete, the release included. */
 #include "device/queue.h"
 #include "device/workers.h"
 #include "core/error.h"
@@ -13,36 +13,36 @@
 typedef struct oly_job_links links;
 
 typedef struct place {
-    int line;      /* device index, or the lane's */
+    int line;      /* device index, or that of the communication queue */
     links *behind; /* the next job in this line */
 } place;
 
 struct oly_job_links {
     oly_job *job;
     int n_places, capacity;
-    int first_in; /* of how many lines it is the first */
+    int first_in; /* in how many lines it is first */
     links *next;  /* in the list of ready jobs or of used links */
     place places[];
 };
 
 typedef struct line {
-    links *last;                          /* NULL: nobody stands here */
-    int last_place;                       /* its place in this line */
+    links *last;                          /* NULL: empty */
+    int last_place;                       /* the last job's place in this line */
     atomic_uint_fast64_t submitted, done; /* written under the lock */
 } line;
 
 static struct {
     pthread_mutex_t lock;
-    line *lines; /* owned; one per device, then the lane's */
+    line *lines; /* owned; one per device, then the communication queue's */
     int n_devices, depth;
-    atomic_int pending; /* submitted and not done; written under the lock */
+    atomic_int pending; /* submitted and not complete; written under the lock */
     links *ready, **ready_end;
-    links *used; /* owned; for the next jobs */
+    links *used; /* owned; for later jobs */
     atomic_bool inline_only;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .ready_end = &queue.ready};
 
-/* Jobs this thread is in: a job that waits for other processes helps with other jobs, but those do not help in
- * their turn. */
+/* Jobs this thread is running: a job that waits for other processes helps with other jobs, but those do not help in
+ * turn. */
 static _Thread_local int own_jobs;
 #define MOST_OWN_JOBS 2
 
@@ -50,7 +50,7 @@ static _Thread_local int own_jobs;
 
 static links *take_links_locked(oly_job *job)
 {
-    int n_places = job->n_devices + job->lane;
+    int n_places = job->n_devices + job->communicates;
     links *l = queue.used;
     if (l)
         queue.used = l->next;
@@ -124,7 +124,7 @@ static links *take_ready_locked(void)
     return l;
 }
 
-/* Those behind move up. Returns how many jobs this made ready. */
+/* Moves the jobs behind up. Returns how many became ready. */
 static int leave_lines_locked(links *l)
 {
     int made_ready = 0;
@@ -165,7 +165,7 @@ static void run(links *l)
     oly_workers_notify();
 }
 
-/* What threads without work call. */
+/* Called by idle threads. */
 static bool run_a_ready_job(void)
 {
     if (own_jobs >= MOST_OWN_JOBS)
@@ -190,7 +190,7 @@ static bool nothing_pending(void *unused)
     return atomic_load_explicit(&queue.pending, memory_order_acquire) == 0;
 }
 
-/* Runs it here and, where there are no workers, what it held up. */
+/* Runs it here and, if there are no workers, the jobs that it blocked. */
 static void run_here(links *l)
 {
     run(l);

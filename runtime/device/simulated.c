@@ -1,5 +1,5 @@
-/* The platform "simulated": the devices of a machine that is not there (core/simulate.h). Buffers have no memory, their data is
- * NULL: what is written goes nowhere, and reading is refused. See platform.h. */
+/* The platform "simulated": the devices of a machine that does not exist (core/simulate.h). Buffers have no memory,
+ * their data is NULL: writes have no effect, and reads are refused. See platform.h. */
 #include "device/platform.h"
 #include "core/simulate.h"
 

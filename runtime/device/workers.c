@@ -1,14 +1,12 @@
-/* The thread pool: parallel regions, and threads that look for something to do. Used by device/queue and
- * runtime/run.
+/* The thread pool: parallel regions, and polling by idle threads. Used by device/queue and runtime/run.
  *
- * A region lives on its caller's stack. Its indices are handed out by one atomic counter. Helpers join and
- * leave it under the lock; the caller takes it out of the list when the indices have run out, and then waits
- * for the helpers inside to leave. So nobody touches a region that is gone, and a caller never waits for
- * anything but its own indices.
+ * A region is on its caller's stack. Its indices are handed out by one atomic counter. Helpers join and leave it under the
+ * lock; the caller removes it from the list when the indices have run out, and then waits for the helpers inside to leave.
+ * So nobody touches a region that is gone, and a caller never waits for anything but its own indices.
  *
- * `news` counts everything that may give a thread something to do. A thread notes it, looks for work, finds
- * none, and then sleeps only if `news` is still what it noted; who has news first counts it and then looks for
- * sleepers. One of the two sees the other (both sequentially consistent), so no wake-up is lost. */
+ * `news` counts everything that may give a thread something to do. A thread reads it, looks for work, finds none, and then
+ * sleeps only if `news` is unchanged; whoever has news first counts it and then looks for sleepers. One of the two sees the
+ * other (both sequentially consistent), so no wake-up is lost. */
 #include "device/workers.h"
 #include "core/error.h"
 #include "core/float_mode.h"
@@ -19,8 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* About 5 us: as long as a wake-up takes, so that spinning at most doubles the time a sleeper would have
- * needed. */
+/* About 5 us, the time of a wake-up: spinning at most doubles the delay that sleeping would have had. */
 #define SPINS             150
 #define SPINS_FOR_HELPERS 1000 /* the last indices of a region usually end within 30 us */
 
@@ -28,8 +25,8 @@ typedef struct region {
     void (*body)(void *context, int i);
     void *context;
     int64_t n;
-    atomic_int_fast64_t next; /* index nobody has yet; may pass n */
-    atomic_int helpers;       /* inside, the caller not counted; changed under the lock */
+    atomic_int_fast64_t next; /* next index to hand out; may exceed n */
+    atomic_int helpers;       /* inside, without the caller; changed under the lock */
     bool caller_sleeps;       /* under the lock */
     struct region *older;     /* under the lock */
 } region;
@@ -60,9 +57,8 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* -- slots ----------------------------------------------------------------------------------------
- * Slots of visiting threads come first and are used again when their threads end; those of the workers follow.
- */
+/* -- slots ------------------------------------------------------------------------------------------------------------
+ * Slots of visiting threads come first and are reused when their threads end; those of the workers follow. */
 
 #define VISITORS 256
 
@@ -102,7 +98,7 @@ static int take_slot(void)
             pthread_setspecific(slots.key, (void *)(intptr_t)(slot + 1));
             return slot;
         }
-        sched_yield(); /* more visitors at once than slots: wait for one of them to end */
+        sched_yield(); /* more visitors at once than slots: wait for one to end */
     }
 }
 
@@ -125,7 +121,7 @@ int oly_workers_count(void)
 
 /* -- news and sleep ---------------------------------------------------------------------------- */
 
-/* There is work for up to `threads` more threads. */
+/* Up to `threads` more threads have something to do. */
 static void tell(int threads)
 {
     atomic_fetch_add(&pool.news, 1);
@@ -206,7 +202,7 @@ static bool help_region(void)
 
     pthread_mutex_lock(&pool.lock);
     bool caller_sleeps = r->caller_sleeps;
-    atomic_fetch_sub_explicit(&r->helpers, 1, memory_order_release); /* the last touch: the region may be gone now */
+    atomic_fetch_sub_explicit(&r->helpers, 1, memory_order_release); /* the last access: the region may be gone now */
     if (caller_sleeps)
         pthread_cond_broadcast(&pool.helpers_left);
     pthread_mutex_unlock(&pool.lock);
@@ -234,7 +230,7 @@ static void take_out_locked(region *r)
     at->older = r->older;
 }
 
-/* All indices are given out: waits for those inside. */
+/* All indices are handed out: waits for the helpers inside. */
 static void close_region(region *r)
 {
     pthread_mutex_lock(&pool.lock);
@@ -265,7 +261,7 @@ void oly_parallel(int n, void (*body)(void *context, int i), void *context)
     close_region(&r);
 }
 
-/* -- threads with nothing of their own to do --------------------------------------------------- */
+/* -- idle threads -------------------------------------------------------------------------------------------------- */
 
 void oly_workers_set_poll(bool (*poll)(void))
 {

@@ -478,9 +478,10 @@ static void free_exchanges(oly_block *b)
         oly_step *s = &b->steps[k];
         oly_exchange_free(s->exchange);
         oly_exchange_free(s->second);
-        for (int j = 0; s->kind == OLY_STEP_REDUCTION && s->fold.levels && j < s->fold.levels->n_listed; j++) {
-            oly_exchange_free(s->fold.levels->level[j].exchange);
-            oly_exchange_free(s->fold.levels->level[j].second);
+        for (int j = 0; s->kind == OLY_STEP_REDUCTION && s->reduction.levels && j < s->reduction.levels->n_listed;
+             j++) {
+            oly_exchange_free(s->reduction.levels->level[j].exchange);
+            oly_exchange_free(s->reduction.levels->level[j].second);
         }
         if (s->kind == OLY_STEP_LOOP)
             free_exchanges(s->loop.body);

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A copy of a run's base pointers, shared by what was submitted with them. */
+/* A copy of a run's base pointers, shared by the work that was submitted with them. */
 struct oly_base_copy {
-    atomic_int holders; /* queued work, and the run while they are the latest */
+    atomic_int holders; /* queued work, and the run while they are current */
     void *base[];
 };
 
@@ -109,7 +109,7 @@ oly_status oly_drain_late(const oly_run *r)
     return st;
 }
 
-/* After what every device of `of` was given so far come the next of device d. */
+/* What device d is given next comes after what every device of `of` was given so far. */
 static oly_status follow(oly_run *r, int d, oly_device_set of, const oly_event *given)
 {
     for (int e = 0; e < r->plan->n_devices; e++)
@@ -129,7 +129,7 @@ static oly_device_set others(const oly_device_set *uses, int d)
     return uses[d] & ~oly_one_device(d);
 }
 
-/* The devices that do work each follow those whose memory they use. */
+/* Each device that has work comes after the devices whose memory it uses. */
 static oly_status follow_used(oly_run *r, const oly_device_set *uses)
 {
     oly_event given[OLY_MOST_LATE_DEVICES];
@@ -144,7 +144,7 @@ static oly_status follow_used(oly_run *r, const oly_device_set *uses)
     return OLY_OK;
 }
 
-/* And those whose memory was used follow them. */
+/* And the devices whose memory was used come after it. */
 static oly_status follow_users(oly_run *r, const oly_device_set *uses)
 {
     oly_event given[OLY_MOST_LATE_DEVICES];
@@ -165,7 +165,7 @@ oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(co
     for (int d = 0; d < r->plan->n_devices; d++) {
         if (!uses[d] || queue(r, d, uses[d], compute, what, bytes))
             continue;
-        OLY_TRY(oly_drain_device(r, d)); /* and with it those that it follows */
+        OLY_TRY(oly_drain_device(r, d)); /* and with it the devices it comes after */
         compute_now(&(oly_device_work){r, d, r->base, what}, uses[d], compute);
     }
     return follow_users(r, uses);

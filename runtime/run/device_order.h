@@ -1,13 +1,13 @@
-/* The order of work on devices that compute late (oly_platform_is_late). The executor submits the work of a step to the device that
- * does it; where that uses the memory of other devices, it comes after what those were given before, and what they are given next
- * comes after it:
+/* The order of work on devices that compute late (oly_platform_is_late). The executor submits the work of a step to the
+ * device that does it; where that uses the memory of other devices, it comes after what those were given before, and what
+ * they are given next comes after it:
  *
  *      device 0   ... writes a |---------------------> wait, writes a
  *                              record       record
  *      device 1   ............. wait, reads a |.......
  *
- * The host waits (oly_drain) before it reads or writes a slot, before messages are packed, and at the end of every run. On other
- * platforms none of this is called but oly_drain, which has nothing to do. Private to runtime/run. */
+ * The host waits (oly_drain) before it reads or writes a slot, before messages are packed, and at the end of every run. On
+ * other platforms only oly_drain is called, which has nothing to do. Private to runtime/run. */
 #ifndef OLY_RUN_DEVICE_ORDER_H
 #define OLY_RUN_DEVICE_ORDER_H
 #include "device/platform.h"
@@ -19,23 +19,23 @@ static inline oly_device_set oly_one_device(int device)
 {
     return (oly_device_set)1 << device;
 }
-/* Of a place in memory; none if it is nowhere. */
+/* The device whose memory a place is in; none if it has no memory here. */
 static inline oly_device_set oly_device_with(const oly_run *r, int cell)
 {
     return cell < 0 ? 0 : oly_one_device(oly_cell_device(r->plan, cell));
 }
 
-/* What a device is to do of a step. */
+/* A device's share of a step. */
 typedef struct oly_device_work {
-    oly_run *run;      /* it lasts: runs end by draining */
+    oly_run *run;      /* outlives the work: runs end by draining */
     int device;        /* of the plan */
-    void *const *base; /* the run's, as it was on submission: loops swap buffers meanwhile */
+    void *const *base; /* the run's at submission: loops swap buffers meanwhile */
     const void *what;  /* the caller's, copied */
 } oly_device_work;
 
-/* Submits `compute` to every device d with uses[d], the devices whose memory it uses there (itself included); what: `bytes` bytes, which
- * are copied. The devices' shares are independent of each other. Computes at once where there is no memory to queue it. fails as a
- * device does. */
+/* Submits `compute` to every device d with uses[d], the devices whose memory it uses there (itself included); what:
+ * `bytes` bytes, which are copied. The devices' shares are independent of each other. Computes at once where there is
+ * no memory to queue it. fails as a device does. */
 oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(const oly_device_work *w),
                       const void *what, size_t bytes);
 oly_status oly_drain_device(const oly_run *r, int device);
@@ -44,7 +44,7 @@ static inline oly_status oly_drain(const oly_run *r)
 {
     return oly_platform_is_late() ? oly_drain_late(r) : OLY_OK;
 }
-/* The table of base pointers has changed: what is submitted from now on sees the new one. */
+/* The table of base pointers has changed: later submissions use the new one. */
 void oly_forget_base(oly_run *r);
 static inline void oly_base_changes(oly_run *r)
 {

@@ -1,4 +1,5 @@
-/* Binding and submitting runs. See execute.h. Replays allocate nothing: run objects are reused, buffers come from the pool. */
+/* Binding and submitting runs. See execute.h. Replay allocates nothing: run objects are reused, buffers come from the
+ * pool. */
 #include "run/execute.h"
 #include "run/interpret.h"
 #include "run/executor.h"
@@ -17,26 +18,25 @@ struct oly_program {
     int *const *output_device; /* [output][shard]: device */
     const int *n_output_shards;
     struct slots {
-        const int *slot; /* numbers of the plan's slots, one kind after the other */
+        const int *slot; /* the plan's slots by kind */
         int end[OLY_SLOT_BOUND + 1];
     } slots;
-    bool has_loops; /* that turn their buffers */
+    bool has_loops; /* whose buffers alternate */
     struct
-        takes { /* [n_outputs] the donated input that was last asked for, and whether the output may take its memory; under
-                    * the pool's lock */
+        takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
         int input;
         bool allowed;
     } * takes;
-    oly_run *idle; /* owned; with `running` under the pool's lock, which a run takes anyway */
+    oly_run *idle; /* owned; like `running` under the pool's lock, which a run takes anyway */
     int running;
     size_t tile_bytes;
-    oly_process_set *set; /* that makes the calls; NULL: this process alone */
+    oly_process_set *set; /* the processes that make the calls; NULL: this process alone */
 };
 
 static _Atomic int failure = OLY_OK;
 static struct {
     pthread_mutex_t lock;
-    char text[1600]; /* the call that has failed first, and why */
+    char text[1600]; /* the first call that failed, and why */
 } first = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 oly_status oly_run_failure(void)
@@ -85,7 +85,7 @@ void oly_run_reset(void)
 
 /* -- programs ------------------------------------------------------------------------------------------------------- */
 
-/* The plan's devices by their local number, -1 for others; *n numbers. */
+/* The plan's devices by their local number, -1 for others; *n: how many numbers. */
 static int *plan_devices_by_number(oly_plan *plan, int *n)
 {
     *n = 0;
@@ -203,7 +203,7 @@ void oly_program_free(oly_program *p)
         return;
     if (runs(p))
         oly_queue_drain();
-    while (runs(p)) /* executed, but not yet handed back: a moment */
+    while (runs(p)) /* executed, but not yet handed back: takes a moment */
         sched_yield();
     while (p->idle) {
         oly_run *r = p->idle;
@@ -258,7 +258,7 @@ static oly_run *take_run_locked(oly_program *p)
     return r;
 }
 
-/* Those behind it on its devices may have what it takes for itself. */
+/* Later jobs on its devices may take its buffers. */
 static void run_is_queued(oly_job *job)
 {
     oly_run *r = (oly_run *)job;
@@ -280,7 +280,7 @@ static void give_run_locked(oly_run *r)
     p->running--;
 }
 
-/* Drops what the run uses and hands it back. */
+/* Releases the buffers of the run and hands it back. */
 static void release_run(oly_job *job)
 {
     oly_pool_lock();
@@ -296,8 +296,7 @@ static bool may_take_locked(const oly_program *p, int output, int input)
     return t->allowed;
 }
 
-/* The donated buffer that a result on this device may take over: one that only the caller's handle still holds, and calls that
- * stand before this one. */
+/* The donated buffer that a result on this device may take over: only the caller's handle and earlier calls hold it. */
 static oly_buffer *donated_buffer(const oly_program *p, const oly_run *r, int slot, int d,
                                   oly_buffer *const *const *inputs, const int *donated)
 {
@@ -313,7 +312,7 @@ static oly_buffer *donated_buffer(const oly_program *p, const oly_run *r, int sl
     return NULL;
 }
 
-/* A new buffer for this run on the plan's device d; NULL after a failure, which is noted for oly_buffer_fail. */
+/* A new buffer for this run on the plan's device d; NULL after a failure, whose size is kept for oly_buffer_fail. */
 static oly_buffer *take_locked(oly_run *r, int d, size_t bytes, size_t *failed)
 {
     oly_buffer *b = oly_buffer_take_locked(bytes, r->plan->devices[d], r->number);
@@ -333,7 +332,8 @@ static oly_buffer *use_locked(oly_run *r, int d, oly_buffer *b)
     return b;
 }
 
-/* Scratch memory, of which slots without a buffer of their own are parts. Returns what could not be had, or NULL. */
+/* Scratch memory, which contains the slots without a buffer of their own. Returns what could not be allocated, or
+ * NULL. */
 static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *failed)
 {
     const oly_plan *plan = p->plan;
@@ -365,7 +365,7 @@ static void bind_inputs_locked(oly_program *p, oly_run *r, oly_buffer *const *co
     }
 }
 
-/* Results, and what loops turn. */
+/* Results, and the alternating buffers of loops. */
 static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
                                        size_t *failed)
 {
@@ -385,7 +385,8 @@ static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *c
     return NULL;
 }
 
-/* Fills the tables. Inputs come first: whether one is donated depends on who else uses it. Returns what could not be had, or NULL. */
+/* Fills the tables. Inputs come first: whether one is donated depends on its other users. Returns what could not be
+ * allocated, or NULL. */
 static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
                                      size_t *failed)
 {
@@ -396,7 +397,7 @@ static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *con
     return missing ? missing : bind_results_locked(p, r, inputs, donated, failed);
 }
 
-/* A result may end in any of the buffers a loop turns; which one is known before the run. */
+/* A result may end in any of the alternating buffers of a loop; which one is known before the run. */
 static void take_outputs_locked(oly_program *p, oly_run *r, oly_buffer **const *outputs)
 {
     const oly_plan *plan = p->plan;
@@ -471,7 +472,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
                        .entered = run_is_queued,
                        .n_devices = plan->n_devices,
                        .devices = plan->devices,
-                       .lane = plan->distributed,
+                       .communicates = plan->distributed,
                        .small = plan->small};
     oly_status st = oly_queue_submit(&r->job);
     if (st != OLY_OK) {

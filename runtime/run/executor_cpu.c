@@ -1,5 +1,6 @@
-/* The executor for CPUs: the work of a step is spread over devices and fixed chunks; a step too small to be worth a hand-over runs on
- * the thread that interprets. Where devices compute late, each device's chunks are submitted to it as one piece. See executor.h. */
+/* The executor for CPUs: a step's computation is distributed over devices and fixed chunks; a step too small to be
+ * worth a hand-over runs on the interpreting thread. Where devices compute late, each device's chunks are submitted to
+ * it together. See executor.h. */
 #include "run/executor.h"
 #include "run/device_order.h"
 #include "run/messages.h"
@@ -11,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us of work */
+enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us */
 
 static void *at(void *const *base, const oly_place *p)
 {
@@ -263,26 +264,26 @@ oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_co
     return OLY_OK;
 }
 
-/* -- sums over devices ----------------------------------------------------------------------------------------------- */
+/* -- reductions over devices --------------------------------------------------------------------------------------- */
 
-enum { FOLD_PART = 1 << 14 }; /* elements */
+enum { REDUCE_PART = 1 << 14 }; /* elements */
 
-typedef struct folding {
+typedef struct reducing {
     void *const *base;
     const oly_reduction_work *groups;
     int n;
     oly_combiner combiner;
     oly_dtype dtype;
     pieces pieces;
-} folding;
+} reducing;
 
 static int parts_of(const void *groups, int k)
 {
     const oly_reduction_work *g = (const oly_reduction_work *)groups + k;
-    return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
+    return (int)((g->end - g->begin + REDUCE_PART - 1) / REDUCE_PART);
 }
 
-/* Elements [begin, end) of a group's result, on all its devices. */
+/* Elements [begin, end) of a group's result, for all its devices. */
 static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dtype dtype, void *const *base,
                       int64_t begin, int64_t end)
 {
@@ -297,16 +298,16 @@ static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dt
                (size_t)(end - begin) * element);
 }
 
-static void fold_body(void *context, int i)
+static void reduce_body(void *context, int i)
 {
-    folding *f = context;
+    reducing *f = context;
     int part, k = piece_of(&f->pieces, i, &part);
     const oly_reduction_work *g = &f->groups[k];
-    int64_t begin = g->begin + (int64_t)part * FOLD_PART;
-    sum_group(g, f->combiner, f->dtype, f->base, begin, begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
+    int64_t begin = g->begin + (int64_t)part * REDUCE_PART;
+    sum_group(g, f->combiner, f->dtype, f->base, begin, begin + REDUCE_PART < g->end ? begin + REDUCE_PART : g->end);
 }
 
-/* The first device that gets the result of a group sums it. */
+/* The device that reduces a group: the first that gets the result. */
 static int summing_device(const oly_run *r, const oly_reduction_work *g)
 {
     return oly_cell_device(r->plan, g->out_base[0]);
@@ -314,7 +315,7 @@ static int summing_device(const oly_run *r, const oly_reduction_work *g)
 
 static void sum_on_device(const oly_device_work *w)
 {
-    const folding *f = w->what;
+    const reducing *f = w->what;
     for (int k = 0; k < f->n; k++) {
         const oly_reduction_work *g = &f->groups[k];
         if (summing_device(w->run, g) == w->device)
@@ -322,7 +323,7 @@ static void sum_on_device(const oly_device_work *w)
     }
 }
 
-static oly_status submit_sums(oly_run *r, const folding *f)
+static oly_status submit_sums(oly_run *r, const reducing *f)
 {
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     for (int k = 0; k < f->n; k++) {
@@ -339,18 +340,18 @@ static oly_status submit_sums(oly_run *r, const folding *f)
 oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
                             double work)
 {
-    folding f = {r->base, groups, n_groups, step->fold.combiner, step->fold.dtype, {parts_of, groups, 0}};
+    reducing f = {r->base, groups, n_groups, step->reduction.combiner, step->reduction.dtype, {parts_of, groups, 0}};
     int total = 0;
     if (oly_platform_is_late())
         return submit_sums(r, &f);
     for (int g = 0; g < n_groups; g++)
         total += parts_of(groups, g);
     if (work >= WORTH_SHARING) {
-        oly_parallel(total, fold_body, &f);
+        oly_parallel(total, reduce_body, &f);
         return OLY_OK;
     }
     for (int i = 0; i < total; i++)
-        fold_body(&f, i);
+        reduce_body(&f, i);
     return OLY_OK;
 }
 

@@ -1,5 +1,5 @@
-/* The interpreter's loop over steps: their order, loops and branches, and the exchanges between processes. What a step computes is the
- * executor's (executor.h). */
+/* The interpreter's loop over steps: their order, loops and branches, and the exchanges between processes. The executor
+ * (executor.h) computes the steps. */
 #include "run/interpret.h"
 #include "run/device_order.h"
 #include "run/execute.h"
@@ -10,7 +10,7 @@
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
 
-/* -- movements ---------------------------------------------------------------------------------------------------------- */
+/* -- transfers ----------------------------------------------------------------------------------------------------- */
 
 static const oly_ticket *ticket_of(oly_run *r)
 {
@@ -31,7 +31,7 @@ static oly_status run_move(oly_run *r, const oly_step *step)
     return step->exchange && !step->starts ? oly_messages_finish(r, step->exchange, ticket) : OLY_OK;
 }
 
-/* Blocks that go to one process after the other; what is made meanwhile is on its way. */
+/* Blocks for one process after the other; computed blocks are sent while the next ones are computed. */
 static oly_status run_product(oly_run *r, const oly_step *step)
 {
     OLY_TRY(oly_run_copies(r, step->prepared, step->gemm.copies, step->gemm.n_copies, step->work));
@@ -55,31 +55,31 @@ static oly_status run_exchange(oly_run *r, oly_exchange *x, const oly_ticket *ti
     return oly_messages_finish(r, x, ticket);
 }
 
-/* The exchange of the first may have been the step's own. */
+/* The exchange of the first level may have been the step's own. */
 static oly_status run_levels(oly_run *r, const oly_step *step)
 {
-    for (int k = 0; k < step->fold.n_levels_run; k++) {
+    for (int k = 0; k < step->reduction.n_levels_run; k++) {
         oly_reduction_level *level;
-        OLY_TRY(oly_reduction_level_of(r->plan, step->fold.levels, k, &level));
+        OLY_TRY(oly_reduction_level_of(r->plan, step->reduction.levels, k, &level));
         OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
         OLY_TRY(oly_executor_prepare_level(r->plan, level));
         OLY_TRY(oly_run_copies(r, level->prepared, level->copies, level->n_copies, level->copied));
         OLY_TRY(oly_compute_sums(r, step, level->n_groups, level->groups, level->work));
-        if (step->fold.sliced)
+        if (step->reduction.sliced)
             OLY_TRY(run_exchange(r, level->second, ticket_of(r)));
     }
     return OLY_OK;
 }
 
-static oly_status run_fold(oly_run *r, const oly_step *step)
+static oly_status run_reduction(oly_run *r, const oly_step *step)
 {
     const oly_ticket *ticket = step->begun ? &r->ticket : ticket_of(r);
     OLY_TRY(run_exchange(r, step->exchange, ticket));
-    OLY_TRY(oly_compute_sums(r, step, step->fold.n_groups, step->fold.groups, step->work));
-    if (step->fold.levels)
+    OLY_TRY(oly_compute_sums(r, step, step->reduction.n_groups, step->reduction.groups, step->work));
+    if (step->reduction.levels)
         return run_levels(r, step);
-    if (step->fold.sliced)
-        ticket = ticket_of(r); /* also where there is nothing to hand round: the count stays the same everywhere */
+    if (step->reduction.sliced)
+        ticket = ticket_of(r); /* also where there is nothing to distribute: the count is the same on every process */
     if (!step->second)
         return OLY_OK;
     OLY_TRY(start(r, step->second, ticket, step->starts));
@@ -93,7 +93,7 @@ static void **cell(oly_run *r, int device, int slot)
     return &r->base[oly_cell(r->plan, device, slot)];
 }
 
-/* The value of a slot on the first device that has it; all devices hold the same. *here: is one of the devices here? */
+/* The value of a slot on the first local device that has it; all devices hold the same. *here: is there one? */
 static oly_status read_common(oly_run *r, int slot, size_t bytes, void *value, bool *here)
 {
     for (int d = 0; d < r->plan->n_devices; d++)
@@ -122,19 +122,19 @@ static oly_status set_counter(oly_run *r, const oly_step *s, int64_t i)
 {
     int32_t counter = (int32_t)(s->loop.lower + i);
     for (int d = 0; d < r->plan->n_devices && s->loop.counter_slot >= 0; d++)
-        if (*cell(r, d, s->loop.counter_slot)) /* none on a process that has no device of the mesh */
+        if (*cell(r, d, s->loop.counter_slot)) /* none on a process without a device of the mesh */
             OLY_TRY(oly_slot_write(r, d, s->loop.counter_slot, sizeof counter, &counter));
     return OLY_OK;
 }
 
-/* What an iteration wrote is read by the next, which writes over what that one has read. */
+/* The next iteration reads what this one wrote, and overwrites what this one read. */
 static void turn_buffers(oly_run *r, const oly_step *s, bool read)
 {
     for (int d = 0; d < r->plan->n_devices; d++)
         for (int k = 0; k < s->loop.n_carry; k++) {
             void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
             if (s->loop.out_slot[k] == s->loop.in_slot[k])
-                continue; /* it is written over where it is */
+                continue; /* it is updated in place */
             if (read)
                 *cell(r, d, s->loop.in_slot[k]) = written;
             *out = *spare;
@@ -169,11 +169,11 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
             st = oly_run_block(r, s->loop.body);
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
-            return OLY_OK; /* the job is ending: a condition need not come true any more */
+            return OLY_OK; /* the job is ending: a condition need not become true any more */
     }
     if (s->loop.result_slot && st == OLY_OK)
         st = copy_results(r, s);
-    if (i % 2) /* as it was, for the next time round an outer loop */
+    if (i % 2) /* restores the order for the next iteration of an outer loop */
         turn_buffers(r, s, false);
     return st;
 }
@@ -215,8 +215,8 @@ static oly_status use_memory(oly_run *r, const oly_step *s)
     case OLY_STEP_LOCAL: return oly_compute(r, s);
     case OLY_STEP_GEMM: return run_product(r, s);
     case OLY_STEP_MOVE: return run_move(r, s);
-    case OLY_STEP_REDUCTION: return run_fold(r, s);
-    case OLY_STEP_STENCIL: return s->stencil.march ? oly_run_march(r, s) : oly_run_stencil(r, s);
+    case OLY_STEP_REDUCTION: return run_reduction(r, s);
+    case OLY_STEP_STENCIL: return s->stencil.tiling ? oly_run_time_tiling(r, s) : oly_run_stencil(r, s);
     case OLY_STEP_WAIT:
         return s->from < 0 ? oly_messages_join(r, s->awaited) : oly_messages_await(r, s->awaited, s->from);
     default: return OLY_OK;
@@ -271,7 +271,7 @@ void oly_interpret(oly_job *job)
         st = oly_together_count(&r->together, r->plan, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
         st = oly_run_block(r, r->plan->main);
-    oly_status late = oly_drain(r); /* in any case: what was submitted uses the run */
+    oly_status late = oly_drain(r); /* in any case: submitted work uses the run */
     oly_base_changes(r);
     if (st != OLY_OK || late != OLY_OK)
         oly_run_fail_in(st != OLY_OK ? st : late, r->site);

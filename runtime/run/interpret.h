@@ -1,4 +1,4 @@
-/* The interpreter: gives each step of a plan to the kernels, the copies and the exchanges. Private to runtime/run. */
+/* The interpreter: passes each step of a plan to the executor and the exchanges. Private to runtime/run. */
 #ifndef OLY_RUN_INTERPRET_H
 #define OLY_RUN_INTERPRET_H
 #include "run/execute.h"
@@ -10,27 +10,27 @@ typedef struct oly_run {
     oly_program *program;
     const oly_plan *plan;
     void **base;        /* by oly_cell */
-    oly_buffer **owner; /* the same; of slots that have a buffer of their own */
+    oly_buffer **owner; /* the same; of slots with a buffer of their own */
     oly_buffer **used;  /* [n_used] every buffer of this run, once for each slot and for scratch */
     int n_used;
     uint64_t number;    /* of this run among all of this process */
     oly_buffer **tiles; /* [oly_workers_slots()] see tile_memory.h */
-    oly_buffer *tile;   /* in reserve; one of `used` */
+    oly_buffer *tile;   /* reserved; one of `used` */
     size_t tile_bytes;
     pthread_mutex_t turn;
     oly_ticket ticket;
     oly_together together;
-    pthread_t thread;                /* that interprets, while exchanges are under way */
-    oly_status advance;              /* what bringing them on in between came to */
+    pthread_t thread;                /* the interpreting thread, while exchanges are pending */
+    oly_status advance;              /* the status of advancing them between steps */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
 } oly_run;
 
 void oly_interpret(oly_job *job);
-/* Sets the owners of the slots that loops bind to what they will be after the run, so that results can be handed out before
- * it starts. */
+/* Sets the owners of the slots that loops bind to those after the run, so that results can be handed out before it
+ * starts. */
 void oly_settle_loops(oly_run *r);
-/* oly_run_fail, raised as one of the call that was issued there. */
+/* oly_run_fail, attributed to the call issued at `site`. */
 void oly_run_fail_in(oly_status status, oly_site site);
 oly_buffer *oly_run_copy_of(void *run, int k); /* input k on one of the devices */
 #endif

@@ -1,12 +1,12 @@
-/* Measuring what the planner's prices are made of, once on a machine: memory, products and operations of one core, and messages
- * between rank 0 and the first other process of its node and of another. The file is
- * $XDG_CACHE_HOME/olympus/costs-HOST (else below ~/.cache), HOST being rank 0's:
+/* Measures the rates of the cost model once on a machine: memory, products and operations of one core, and messages between
+ * rank 0 and the first other process of its node and of another. The file is $XDG_CACHE_HOME/olympus/costs-HOST (else below
+ * ~/.cache), HOST being rank 0's:
  *
  *     olympus costs 2, network to OTHERHOST
- *     and what has been measured, in the notation of OLYMPUS_COSTS
+ *     the measured rates, in the notation of OLYMPUS_COSTS
  *
- * It is written under another name and renamed, so that it is whole or not there, whoever else writes it. One that begins
- * otherwise or cannot be read so is as if it were not there; where none can be written, the next start measures again. See
+ * It is written under another name and renamed, so that it is complete or absent, whoever else writes it. A file with
+ * another first line, or that cannot be read, is ignored; where none can be written, the next start measures again. See
  * measure.h. */
 #include "run/measure.h"
 #include "communicator.h"
@@ -49,7 +49,7 @@ static void host_name(char name[MOST_NAME])
         strcpy(name, "unknown");
 }
 
-/* Makes the folder, too. False: there is no place for it. */
+/* Also creates the folder. False: there is no place for it. */
 static bool file_name(char *name, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -65,7 +65,7 @@ static bool file_name(char *name, size_t size)
     if (n < 0 || (size_t)n >= size)
         return false;
     *strrchr(name, '/') = 0;
-    mkdir(name, 0700); /* both may be there */
+    mkdir(name, 0700); /* both may exist */
     name[strlen(name)] = '/';
     mkdir(name, 0700);
     int more = snprintf(name + n, size - (size_t)n, "/costs-%s", host);
@@ -83,7 +83,7 @@ static void read_file(oly_rates_known *known)
     fclose(file);
     text[n] = 0;
     char *numbers = strncmp(text, FORMAT, strlen(FORMAT)) == 0 ? strchr(text, '\n') : NULL;
-    if (!numbers || oly_rates_add(numbers, &rates) != OLY_OK) { /* of an older version, or somebody has written it */
+    if (!numbers || oly_rates_add(numbers, &rates) != OLY_OK) { /* of an older version, or edited */
         oly_drop_message();
         return;
     }
@@ -97,7 +97,7 @@ static void read_file(oly_rates_known *known)
         memcpy(known->network_to, text + strlen(FORMAT), length);
 }
 
-/* As the file has them, which is also what is used from the first time on: all starts see the same numbers. */
+/* As stored in the file, and used from the first time on: all starts use the same numbers. */
 static void rates_as_kept(oly_text *t, const oly_rates *rates, unsigned there)
 {
     for (int l = 0; l < OLY_N_LEVELS; l++)
@@ -195,7 +195,7 @@ static void measure_operations(char *memory, oly_rates *r)
 
 /* -- messages ---------------------------------------------------------------------------------------------------------- */
 
-/* Seconds of an exchange of so many bytes both ways. */
+/* Seconds of an exchange of that many bytes in both directions. */
 static oly_status time_exchange(int peer, char *memory, int64_t bytes, int times, double *seconds)
 {
     int same = -1;
@@ -229,7 +229,7 @@ static oly_status measure_link(int peer, char *memory, oly_link *link)
     return OLY_OK;
 }
 
-/* The first process that is so far from rank 0; -1: none. */
+/* The first process at this distance from rank 0; -1: none. */
 static int peer_at(oly_level level)
 {
     for (int r = 1; r < oly_world_size(); r++)
@@ -260,7 +260,7 @@ static oly_status measure(oly_rates *rates, unsigned missing)
     return st;
 }
 
-/* Everybody gets rank 0's, which are kept. */
+/* All ranks get rank 0's rates, which are stored. */
 static oly_status share(oly_rates *rates, unsigned there, const char *network_to)
 {
     int n = oly_world_size();

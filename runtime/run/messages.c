@@ -1,4 +1,4 @@
-/* Exchanges, in order with what devices compute. See messages.h. */
+/* Exchanges, ordered with the computation of devices. See messages.h. */
 #include "run/messages.h"
 #include "run/device_order.h"
 #include "run/executor.h"

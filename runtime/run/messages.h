@@ -1,6 +1,7 @@
-/* The exchanges of a run, as the interpreter calls them: collectives/communicator.h, in order with the devices. Messages are packed and
- * unpacked by the host. Where devices compute late, they are drained before anything is packed, and before an exchange begins that will
- * write slots: what is submitted while it is under way uses none of those (plans wait first). Private to runtime/run. */
+/* The exchanges of a run, as the interpreter calls them: collectives/communicator.h, ordered with the devices. Messages
+ * are packed and unpacked by the host. Where devices compute late, they are drained before anything is packed, and
+ * before an exchange starts that will write slots: work submitted while it is pending uses none of those (plans wait
+ * first). Private to runtime/run. */
 #ifndef OLY_RUN_MESSAGES_H
 #define OLY_RUN_MESSAGES_H
 #include "run/interpret.h"
@@ -12,15 +13,15 @@ oly_status oly_messages_start(oly_run *r, oly_exchange *x, const oly_ticket *tic
 /* Starts it and leaves it pending, for oly_messages_join. */
 oly_status oly_messages_leave_pending(oly_run *r, oly_exchange *x, const oly_ticket *ticket);
 oly_status oly_messages_finish(oly_run *r, oly_exchange *x, const oly_ticket *ticket);
-/* Posts the receives and leaves it pending; then messages are sent to one process after the other. */
+/* Posts the receives and leaves it pending; messages are then sent to one process after the other. */
 oly_status oly_messages_begin_pending(oly_run *r, oly_exchange *x, const oly_ticket *ticket);
 oly_status oly_messages_send(oly_run *r, oly_exchange *x, int peer);
-/* Waits for a pending one, or for the message of one process. */
+/* Waits for a pending exchange, or for the message of one process. */
 oly_status oly_messages_join(oly_run *r, oly_exchange *x);
 oly_status oly_messages_await(oly_run *r, oly_exchange *x, int peer);
 
-/* Are there messages that need MPI to be called now and then? */
+/* Are there messages that need calls of MPI to progress? */
 bool oly_is_under_way(const oly_run *r);
-/* Brings on what is under way; called by the thread that interprets. What fails is kept in r->advance. */
+/* Advances pending exchanges; called by the interpreting thread. A failure is kept in r->advance. */
 void oly_advance_exchanges(oly_run *r);
 #endif

@@ -2,7 +2,7 @@
 #include "run/prepare_cpu.h"
 #include "run/executor.h"
 
-/* -- chunks of a device's work, by phase -------------------------------------------------------------------------------- */
+/* -- chunks of a device's share, by phase -------------------------------------------------------------------------- */
 
 static int tile_chunks(const oly_step *s, int device)
 {
@@ -10,7 +10,7 @@ static int tile_chunks(const oly_step *s, int device)
     return w->has_work ? oly_tile_chunks(&s->tile.program, &w->box) : 0;
 }
 
-/* A second phase combines what the parts of the first have left in scratch memory. */
+/* A second phase combines the partial results that the first left in scratch memory. */
 static int reduce_chunks(const oly_step *s, int device, int phase)
 {
     const oly_reduce_work *w = &s->reduce.device[device];
@@ -144,8 +144,8 @@ static oly_status prepare_inner(oly_plan *plan, const oly_step *s)
 static oly_status prepare_step(oly_plan *plan, oly_step *s)
 {
     OLY_TRY(prepare_inner(plan, s));
-    if (s->kind == OLY_STEP_REDUCTION && s->fold.staged)
-        s->fold.staged->outline.between = oly_compute_level;
+    if (s->kind == OLY_STEP_REDUCTION && s->reduction.staged)
+        s->reduction.staged->outline.between = oly_compute_level;
     bool computes = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
     if (!computes && s->kind != OLY_STEP_GEMM && s->kind != OLY_STEP_MOVE)
         return OLY_OK;

@@ -1,14 +1,15 @@
-/* What the executor for CPUs prepares for each step: how its work is divided into chunks that threads compute one by one. Chunks follow
- * from shapes alone (kernel.h). Private to the executor (executor_cpu.c). */
+/* What the executor for CPUs prepares for each step: its division into chunks that threads compute one by one. Chunks
+ * follow from shapes alone (kernel.h). Private to the executor (executor_cpu.c). */
 #ifndef OLY_RUN_PREPARE_CPU_H
 #define OLY_RUN_PREPARE_CPU_H
 #include "plan/model/steps.h"
 
 typedef struct oly_prepared {
-    int phases;           /* that follow each other, of steps that compute */
+    int phases;           /* in sequence, of steps that compute */
     const int *chunks[2]; /* [n_devices] in each phase */
-    int total[2];         /* of all devices */
-    /* Products of which only some parts are computed: the numbers of their chunks, and among how many. NULL: all chunks. */
+    int total[2];         /* over all devices */
+    /* Products of which only some parts are computed: the numbers of their chunks, and out of how many. NULL: all
+     * chunks. */
     const int *const *only; /* [n_devices][chunks] */
     const int *of;          /* [n_devices] */
     const int *copies;      /* [n_copies] chunks of each copy of the step or level */

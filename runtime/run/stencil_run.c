@@ -1,5 +1,5 @@
-/* Running stencil loops: what a pass (tile_passes.h) does with a kernel of kernels/stencil.c. Which tiles read no margins that
- * come in messages is the plan's knowledge (plan/stencil/stencil_overlap.c). */
+/* Running stencil loops: the passes (tile_passes.h) by a kernel of kernels/stencil.c. The plan knows which tiles read
+ * no margins that come in messages (plan/stencil/stencil_overlap.c). */
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"
@@ -35,7 +35,7 @@ static int tiles_on(const oly_passes *p, int device)
     return p->part == OLY_TILES_EARLY ? r.n_inner : r.n - r.n_inner;
 }
 
-/* Number i of the tiles of this part, as a number of all. */
+/* Number of tile i of this part among all tiles. */
 static int tile_number(const sweep *s, int device, int i)
 {
     if (s->passes.part == OLY_TILES_ALL)
@@ -63,7 +63,7 @@ static oly_device_set uses(const oly_passes *p, int device)
     return oly_one_device(device);
 }
 
-/* The first pass has the steps that are left over. */
+/* The first pass has the remaining steps. */
 static int begin_pass(oly_passes *p, int64_t at, int next)
 {
     sweep *s = (sweep *)p;

@@ -1,4 +1,4 @@
-/* Running recognised stencil loops, and what the interpreter's files share. Private to runtime/run. */
+/* Running recognised stencil loops, and declarations that the interpreter's files share. Private to runtime/run. */
 #ifndef OLY_RUN_STENCIL_RUN_H
 #define OLY_RUN_STENCIL_RUN_H
 #include "run/interpret.h"
@@ -8,7 +8,7 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step);
 size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step); /* see tile_memory.h */
 
 /* time_tiling_run.c */
-oly_status oly_run_march(oly_run *r, const oly_step *step);
+oly_status oly_run_time_tiling(oly_run *r, const oly_step *step);
 size_t oly_tiling_tile_bytes(const oly_plan *plan, const oly_step *step);
 
 /* interpret.c */

@@ -11,7 +11,7 @@ static size_t bytes_of(const oly_plan *plan, const oly_block *b)
         const oly_step *s = &b->steps[k];
         size_t bytes = 0;
         if (s->kind == OLY_STEP_STENCIL)
-            bytes = 1 + (s->stencil.march ? oly_tiling_tile_bytes(plan, s) : oly_stencil_tile_bytes(plan, s));
+            bytes = 1 + (s->stencil.tiling ? oly_tiling_tile_bytes(plan, s) : oly_stencil_tile_bytes(plan, s));
         else if (s->kind == OLY_STEP_LOOP)
             bytes = bytes_of(plan, s->loop.body);
         most = bytes > most ? bytes : most;

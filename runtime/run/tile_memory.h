@@ -1,11 +1,11 @@
-/* Memory in which loops over fields work their tiles: a buffer for every thread that works any, taken when it first does. A run
- * that has begun cannot end for want of memory, so one buffer is taken beforehand; threads that find no other take turns with
- * it. Private to runtime/run. */
+/* Memory in which loops over fields compute their tiles: a buffer for every thread that computes one, taken on first
+ * use. A run that has started cannot fail for lack of memory, so one buffer is taken beforehand; threads that get no
+ * other take turns with it. Private to runtime/run. */
 #ifndef OLY_RUN_TILE_MEMORY_H
 #define OLY_RUN_TILE_MEMORY_H
 #include "run/interpret.h"
 
-size_t oly_tile_bytes(const oly_plan *plan); /* what any step of the plan needs for a tile; 0: nothing */
+size_t oly_tile_bytes(const oly_plan *plan); /* the most that any step of the plan needs for a tile; 0: none */
 /* The calling thread's buffer, of oly_tile_bytes; *turn is for oly_tile_end. */
 void *oly_tile_begin(oly_run *r, bool *turn);
 void oly_tile_end(oly_run *r, bool turn);

@@ -7,7 +7,7 @@
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 
-/* Less work than this is not spread over threads. */
+/* Smaller passes are not distributed over threads. */
 enum { WORK_SPREAD = 40000 };
 
 static void tile(void *context, int i)
@@ -54,7 +54,7 @@ static oly_status run_tiles(oly_passes *p, oly_tile_part part)
     return OLY_OK;
 }
 
-/* x: what brings the margins that the pass reads, under way; NULL: they are there. */
+/* x: the pending exchange of the margins that the pass reads; NULL: they are complete. */
 static oly_status run_pass(oly_passes *p, oly_exchange *x)
 {
     OLY_TRY(run_tiles(p, x ? OLY_TILES_EARLY : OLY_TILES_ALL));

@@ -1,6 +1,6 @@
-/* Passes of stencil loops over tiles: what stencil_run.c and time_tiling_run.c share. A pass computes several steps of the loop, tile
- * by tile; the tiles of all devices are spread over the threads. Between passes margins are exchanged, and where those come in
- * messages, a pass begins with the tiles that read none of them:
+/* Passes of stencil loops over tiles: shared by stencil_run.c and time_tiling_run.c. A pass computes several steps of the
+ * loop, tile by tile; the tiles of all devices are distributed over the threads. Between passes margins are exchanged, and
+ * where those come in messages, a pass begins with the tiles that read none of them:
  *
  *      margins sent, early tiles, wait, late tiles; margins of what they computed sent, early tiles, ...
  *
@@ -14,16 +14,16 @@ typedef enum oly_tile_part { OLY_TILES_ALL, OLY_TILES_EARLY, OLY_TILES_LATE } ol
 
 typedef struct oly_passes oly_passes;
 typedef struct oly_pass_kind {
-    /* Sets up the pass that begins at step `at` of the loop and writes the fields numbered `next` (0 or 1), or the results if it
-     * is the last one (p->last, set here). Returns its steps. */
+    /* Sets up the pass that begins at step `at` of the loop and writes the fields numbered `next` (0 or 1), or the
+     * results if it is the last one (p->last, set here). Returns its steps. */
     int (*begin)(oly_passes *p, int64_t at, int next);
-    int (*tiles_on)(const oly_passes *p, int device);        /* an upper limit for those of p->part */
+    int (*tiles_on)(const oly_passes *p, int device);        /* an upper bound for those of p->part */
     oly_device_set (*uses)(const oly_passes *p, int device); /* the devices whose memory its tiles use */
-    /* Computes tile i of a device in memory of oly_tile_begin; false if it is none of p->part. */
+    /* Computes tile i of a device in memory of oly_tile_begin; false if it is not in p->part. */
     bool (*tile)(const oly_passes *p, int device, int i);
 } oly_pass_kind;
 
-/* First member of what the kind keeps of a loop. */
+/* First member of a kind's state of a loop. */
 struct oly_passes {
     const oly_pass_kind *kind;
     size_t bytes; /* of the kind's structure: where devices compute late, each gets a copy */
@@ -32,7 +32,7 @@ struct oly_passes {
     const oly_step *step;
     bool last;
     oly_tile_part part; /* which tiles are computed now */
-    bool under_way;     /* messages that need MPI to be called now and then */
+    bool under_way;     /* there are messages that need calls of MPI to progress */
 };
 
 /* All passes of the step. */

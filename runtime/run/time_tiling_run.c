@@ -1,39 +1,40 @@
-/* Running loops over fields (plan/model/time_tiling.h): what a pass (tile_passes.h) does. A tile computes all steps of a pass: the stages of
- * each step over the part that later ones need, in buffers of its own, from the fields before the pass to those after it. Which
- * tiles read no margins that come in messages: plan/time_tiling_overlap.c. */
+/* Running loops over fields (plan/model/time_tiling.h): the passes (tile_passes.h). A tile computes all steps of a
+ * pass: the stages of each step over the part that later ones need, in buffers of its own, from the fields before the
+ * pass to those after it. The plan knows which tiles read no margins that come in messages
+ * (plan/stencil/time_tiling_overlap.c). */
 #include "plan/model/time_tiling.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"
 #include <string.h>
 
-typedef struct march_sweep {
+typedef struct field_sweep {
     oly_passes passes; /* first member */
-    const oly_tiling *march;
+    const oly_tiling *tiling;
     const oly_tiling_pass *pass;
     int64_t counter;      /* at the first step */
     const int *from, *to; /* [n_fields] slots */
     int64_t window[OLY_TILING_RANK];
     size_t buffer_bytes;
-} march_sweep;
+} field_sweep;
 
-/* Where values lie: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
-typedef struct lying {
+/* Position of a value: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
+typedef struct located {
     char *base;
     int64_t origin[OLY_TILING_RANK], stride[OLY_TILING_RANK];
-} lying;
+} located;
 
-typedef struct march_tile {
-    const march_sweep *sweep;
+typedef struct field_tile {
+    const field_sweep *sweep;
     const oly_tiling_device *device;
     int number; /* of the device */
     char *memory;
-    int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK]; /* of what is written */
-} march_tile;
+    int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK]; /* of the written part */
+} field_tile;
 
-static lying lying_in(void *base, const oly_box *b)
+static located located_in(void *base, const oly_box *b)
 {
-    lying l = {.base = base};
+    located l = {.base = base};
     int64_t stride = 1;
     for (int d = b->rank - 1; d >= 0; d--) {
         l.origin[d] = b->lo[d];
@@ -43,25 +44,25 @@ static lying lying_in(void *base, const oly_box *b)
     return l;
 }
 
-static void *slot_at(const march_tile *t, int slot)
+static void *slot_at(const field_tile *t, int slot)
 {
     return t->sweep->passes.base[oly_cell(t->sweep->passes.run->plan, t->number, slot)];
 }
 
-static lying result_at(const march_tile *t, int j)
+static located result_at(const field_tile *t, int j)
 {
-    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->passes.last ? &t->device->own[j] : &t->device->field[j]);
+    return located_in(slot_at(t, t->sweep->to[j]), t->sweep->passes.last ? &t->device->own[j] : &t->device->field[j]);
 }
 
-static lying instance_at(const march_tile *t, int k)
+static located instance_at(const field_tile *t, int k)
 {
-    const march_sweep *s = t->sweep;
+    const field_sweep *s = t->sweep;
     const oly_tiling_instance *i = &s->pass->instance[k];
     if (i->target >= 0)
         return result_at(t, i->target);
-    lying l = {.base = t->memory + (size_t)i->buffer * s->buffer_bytes};
+    located l = {.base = t->memory + (size_t)i->buffer * s->buffer_bytes};
     int64_t stride = 1;
-    for (int d = s->march->form.rank - 1; d >= 0; d--) {
+    for (int d = s->tiling->form.rank - 1; d >= 0; d--) {
         l.origin[d] = t->lo[d] + s->pass->lo[d];
         l.stride[d] = stride;
         stride *= s->window[d];
@@ -69,31 +70,31 @@ static lying instance_at(const march_tile *t, int k)
     return l;
 }
 
-static lying fixed_at(const march_tile *t, int k)
+static located fixed_at(const field_tile *t, int k)
 {
     const oly_tiling_place *p = &t->device->fixed[k];
-    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->passes.base[p->base] + p->offset};
+    located l = {.base = p->base < 0 ? NULL : (char *)t->sweep->passes.base[p->base] + p->offset};
     memcpy(l.origin, p->origin, sizeof l.origin);
     memcpy(l.stride, p->stride, sizeof l.stride);
     return l;
 }
 
-static lying find(const march_tile *t, const oly_tiling_instance *i, oly_tiling_ref of, int32_t *counter)
+static located find(const field_tile *t, const oly_tiling_instance *i, oly_tiling_ref of, int32_t *counter)
 {
     if (of.kind == OLY_TILING_FIELD && i)
         of = i->fields[of.index];
     else if (of.kind == OLY_TILING_STAGE && i)
-        of.index += i->step * t->sweep->march->form.n_stages;
+        of.index += i->step * t->sweep->tiling->form.n_stages;
     switch (of.kind) {
-    case OLY_TILING_FIELD: return lying_in(slot_at(t, t->sweep->from[of.index]), &t->device->field[of.index]);
+    case OLY_TILING_FIELD: return located_in(slot_at(t, t->sweep->from[of.index]), &t->device->field[of.index]);
     case OLY_TILING_STAGE: return instance_at(t, of.index);
     case OLY_TILING_FIXED: return fixed_at(t, of.index);
     case OLY_TILING_COUNTER: break;
     }
-    return (lying){.base = (char *)counter};
+    return (located){.base = (char *)counter};
 }
 
-static void place(const lying *l, int rank, const int64_t *lo, const int64_t *shift, size_t element,
+static void place(const located *l, int rank, const int64_t *lo, const int64_t *shift, size_t element,
                   oly_tile_operand *to)
 {
     to->base = l->base;
@@ -103,10 +104,10 @@ static void place(const lying *l, int rank, const int64_t *lo, const int64_t *sh
     }
 }
 
-static void run_piece(const march_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
+static void run_piece(const field_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
                       const int64_t *lo, const int64_t *hi, const int64_t *turn)
 {
-    const oly_tiling_form *form = &t->sweep->march->form;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
     const oly_tiling_stage *stage = &form->stages[i->stage];
     const oly_tile_program *p = &piece->program;
     oly_tile_operand loads[OLY_TILE_REGISTERS], store;
@@ -118,19 +119,19 @@ static void run_piece(const march_tile *t, const oly_tiling_instance *i, int k, 
         box.whole[d] = stage->node->type.shape[d];
     }
     for (int l = 0; l < p->n_loads; l++) {
-        lying at = find(t, i, piece->loads[l].of, &counter);
+        located at = find(t, i, piece->loads[l].of, &counter);
         place(&at, form->rank, lo, piece->loads[l].shift, oly_dtype_size((oly_dtype)p->load_dtype[l]), &loads[l]);
     }
-    lying at = instance_at(t, k);
+    located at = instance_at(t, k);
     place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->store_dtype[0]), &store);
     oly_tile_run(p, &box, loads, &store, 0, 1);
 }
 
 /* A sum of taps, row by row. */
-static void run_taps(const march_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
+static void run_taps(const field_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
                      const int64_t *lo, const int64_t *hi)
 {
-    const oly_tiling_form *form = &t->sweep->march->form;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
     oly_dtype dtype = form->stages[i->stage].node->type.dtype;
     int64_t element = (int64_t)oly_dtype_size(dtype), row[OLY_TILING_RANK] = {0};
     int last = form->rank - 1;
@@ -138,10 +139,10 @@ static void run_taps(const march_tile *t, const oly_tiling_instance *i, int k, c
     oly_tile_operand loads[OLY_STENCIL_TAPS], store;
     for (int l = 0; l < piece->n_taps; l++) {
         const oly_tiling_load *load = &piece->loads[piece->tap[l]];
-        lying at = find(t, i, load->of, NULL);
+        located at = find(t, i, load->of, NULL);
         place(&at, form->rank, lo, load->shift, (size_t)element, &loads[l]);
     }
-    lying at = instance_at(t, k);
+    located at = instance_at(t, k);
     place(&at, form->rank, lo, NULL, (size_t)element, &store);
     for (;;) {
         char *out = store.base;
@@ -162,16 +163,16 @@ static void run_taps(const march_tile *t, const oly_tiling_instance *i, int k, c
     }
 }
 
-/* The elements that are in memory of a value that an instance reads, in dimension d. */
-static void extent_of(const march_tile *t, const oly_tiling_instance *i, oly_tiling_ref of, int d, int64_t *lo,
+/* The elements of a value read by an instance that are in memory, in dimension d. */
+static void extent_of(const field_tile *t, const oly_tiling_instance *i, oly_tiling_ref of, int d, int64_t *lo,
                       int64_t *hi)
 {
-    const march_sweep *s = t->sweep;
+    const field_sweep *s = t->sweep;
     const oly_box *box = NULL;
     if (of.kind == OLY_TILING_FIELD)
         of = i->fields[of.index];
     else
-        of.index += i->step * s->march->form.n_stages;
+        of.index += i->step * s->tiling->form.n_stages;
     int target = of.kind == OLY_TILING_STAGE ? s->pass->instance[of.index].target : -1;
     if (of.kind == OLY_TILING_FIELD)
         box = &t->device->field[of.index];
@@ -181,16 +182,16 @@ static void extent_of(const march_tile *t, const oly_tiling_instance *i, oly_til
     *hi = box ? box->hi[d] : t->hi[d] + s->pass->hi[d];
 }
 
-/* The box of an instance may have elements that this tile does not need; time_tiling_pass.c exchanges no margins for those. Their operands are
- * not in memory, so they are left out. */
-static bool keep_readable(const march_tile *t, const oly_tiling_instance *i, const oly_tiling_piece *piece, int64_t *lo,
+/* The box of an instance may have elements that this tile does not need; time_tiling_pass.c exchanges no margins for
+ * those. Their operands are not in memory, so they are left out. */
+static bool keep_readable(const field_tile *t, const oly_tiling_instance *i, const oly_tiling_piece *piece, int64_t *lo,
                           int64_t *hi)
 {
     for (int l = 0; l < piece->program.n_loads; l++) {
         const oly_tiling_load *load = &piece->loads[l];
         if (load->of.kind != OLY_TILING_FIELD && load->of.kind != OLY_TILING_STAGE)
             continue;
-        for (int d = 0; d < t->sweep->march->form.rank; d++) {
+        for (int d = 0; d < t->sweep->tiling->form.rank; d++) {
             int64_t first, end;
             extent_of(t, i, load->of, d, &first, &end);
             lo[d] = lo[d] < first - load->shift[d] ? first - load->shift[d] : lo[d];
@@ -207,10 +208,10 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Every image of the piece, where dimensions go round, as far as the instance is needed. */
-static void run_images(const march_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece)
+/* Every image of the piece along periodic dimensions, as far as the instance is needed. */
+static void run_images(const field_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece)
 {
-    const oly_tiling_form *form = &t->sweep->march->form;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
     int64_t first[OLY_TILING_RANK], last[OLY_TILING_RANK], image[OLY_TILING_RANK];
     for (int d = 0; d < form->rank; d++) {
         int64_t lo = t->lo[d] + i->lo[d], hi = t->hi[d] + i->hi[d], n = form->shape[d];
@@ -244,18 +245,18 @@ static void run_images(const march_tile *t, const oly_tiling_instance *i, int k,
     }
 }
 
-/* What is not written where the result is to be, or was there before the pass. */
-static void copy_result(const march_tile *t, int j)
+/* Copies values that were computed elsewhere than in the result's memory, or that the pass does not change. */
+static void copy_result(const field_tile *t, int j)
 {
-    const oly_tiling_form *form = &t->sweep->march->form;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
     oly_tiling_ref of = t->sweep->pass->result[j];
     if (of.kind == OLY_TILING_STAGE && t->sweep->pass->instance[of.index].target == j)
         return;
-    lying from = find(t, NULL, of, NULL), to = result_at(t, j);
+    located from = find(t, NULL, of, NULL), to = result_at(t, j);
     oly_copy_task task = {.element_bytes = oly_dtype_size(form->field[j]->type.dtype), .rank = form->rank};
     oly_tile_operand a, b;
     int64_t lo[OLY_TILING_RANK];
-    for (int d = 0; d < form->rank; d++) { /* the field may have less than the tile */
+    for (int d = 0; d < form->rank; d++) { /* the field may be smaller than the tile */
         int64_t hi = t->hi[d] < t->device->own[j].hi[d] ? t->hi[d] : t->device->own[j].hi[d];
         lo[d] = t->lo[d] > t->device->own[j].lo[d] ? t->lo[d] : t->device->own[j].lo[d];
         if (lo[d] >= hi)
@@ -275,7 +276,7 @@ static void copy_result(const march_tile *t, int j)
 
 static int tiles_on(const oly_passes *p, int device)
 {
-    const oly_tiling *m = ((const march_sweep *)p)->march;
+    const oly_tiling *m = ((const field_sweep *)p)->tiling;
     const oly_tiling_device *v = &m->device[device];
     int64_t n = v->here;
     for (int d = 0; d < m->form.rank && n; d++)
@@ -285,7 +286,7 @@ static int tiles_on(const oly_passes *p, int device)
 
 static oly_device_set uses(const oly_passes *p, int device)
 {
-    const oly_tiling *m = ((const march_sweep *)p)->march;
+    const oly_tiling *m = ((const field_sweep *)p)->tiling;
     oly_device_set set = oly_one_device(device);
     for (int k = 0; k < m->form.n_fixed; k++)
         set |= oly_device_with(p->run, m->device[device].fixed[k].base);
@@ -294,17 +295,18 @@ static oly_device_set uses(const oly_passes *p, int device)
 
 static bool run_tile(const oly_passes *p, int device, int i)
 {
-    const march_sweep *s = (const march_sweep *)p;
-    const oly_tiling_form *form = &s->march->form;
-    march_tile t = {.sweep = s, .device = &s->march->device[device], .number = device};
+    const field_sweep *s = (const field_sweep *)p;
+    const oly_tiling_form *form = &s->tiling->form;
+    field_tile t = {.sweep = s, .device = &s->tiling->device[device], .number = device};
     bool turn = false;
     int64_t number = i;
     for (int d = form->rank - 1; d >= 0; d--) {
-        int64_t parts = oly_tiling_parts(s->march, t.device, d);
-        oly_tiling_part(s->march, t.device, d, number % parts, &t.lo[d], &t.hi[d]);
+        int64_t parts = oly_tiling_parts(s->tiling, t.device, d);
+        oly_tiling_part(s->tiling, t.device, d, number % parts, &t.lo[d], &t.hi[d]);
         number /= parts;
     }
-    if (p->part != OLY_TILES_ALL && oly_tiling_is_early(s->march, t.device, t.lo, t.hi) != (p->part == OLY_TILES_EARLY))
+    if (p->part != OLY_TILES_ALL &&
+        oly_tiling_is_early(s->tiling, t.device, t.lo, t.hi) != (p->part == OLY_TILES_EARLY))
         return false;
     t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(p->run, &turn) : NULL;
     for (int k = 0; k < s->pass->steps * form->n_stages; k++) {
@@ -319,10 +321,10 @@ static bool run_tile(const oly_passes *p, int device, int i)
     return true;
 }
 
-/* Buffers as large as the pass needs, a line of the cache apart from one another's addresses. */
-static void size_buffers(march_sweep *s)
+/* Buffers as large as the pass needs, with addresses a cache line apart. */
+static void size_buffers(field_sweep *s)
 {
-    const oly_tiling_form *form = &s->march->form;
+    const oly_tiling_form *form = &s->tiling->form;
     size_t element = 1, points = 1;
     for (int k = 0; k < form->n_stages; k++)
         if (oly_dtype_size(form->stages[k].node->type.dtype) > element)
@@ -330,11 +332,11 @@ static void size_buffers(march_sweep *s)
     for (int d = 0; d < form->rank; d++) {
         int64_t longest = 1;
         for (int v = 0; v < s->passes.run->plan->n_devices; v++) {
-            const oly_tiling_device *device = &s->march->device[v];
-            int64_t parts = device->here ? oly_tiling_parts(s->march, device, d) : 0;
+            const oly_tiling_device *device = &s->tiling->device[v];
+            int64_t parts = device->here ? oly_tiling_parts(s->tiling, device, d) : 0;
             for (int64_t k = 0; k < parts; k++) {
                 int64_t lo, hi;
-                oly_tiling_part(s->march, device, d, k, &lo, &hi);
+                oly_tiling_part(s->tiling, device, d, k, &lo, &hi);
                 longest = hi - lo > longest ? hi - lo : longest;
             }
         }
@@ -348,12 +350,12 @@ static void size_buffers(march_sweep *s)
 
 size_t oly_tiling_tile_bytes(const oly_plan *plan, const oly_step *step)
 {
-    const oly_tiling *m = step->stencil.march;
+    const oly_tiling *m = step->stencil.tiling;
     const oly_tiling_pass *passes[] = {&m->first, &m->pass};
     oly_run r = {.plan = plan};
     size_t most = 0;
     for (int k = 0; k < 2; k++) {
-        march_sweep s = {.passes.run = &r, .march = m, .pass = passes[k]};
+        field_sweep s = {.passes.run = &r, .tiling = m, .pass = passes[k]};
         if (passes[k]->steps > 0)
             size_buffers(&s);
         size_t bytes = s.buffer_bytes * (size_t)passes[k]->n_buffers;
@@ -364,8 +366,8 @@ size_t oly_tiling_tile_bytes(const oly_plan *plan, const oly_step *step)
 
 static int begin_pass(oly_passes *p, int64_t at, int next)
 {
-    march_sweep *s = (march_sweep *)p;
-    const oly_tiling *m = s->march;
+    field_sweep *s = (field_sweep *)p;
+    const oly_tiling *m = s->tiling;
     const oly_tiling_pass *now = at == 0 && m->first.steps ? &m->first : &m->pass;
     if (now != s->pass) {
         s->pass = now;
@@ -378,10 +380,10 @@ static int begin_pass(oly_passes *p, int64_t at, int next)
     return now->steps;
 }
 
-oly_status oly_run_march(oly_run *r, const oly_step *step)
+oly_status oly_run_time_tiling(oly_run *r, const oly_step *step)
 {
     static const oly_pass_kind kind = {begin_pass, tiles_on, uses, run_tile};
-    march_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
-                     .march = step->stencil.march};
+    field_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
+                     .tiling = step->stencil.tiling};
     return oly_run_passes(&s.passes);
 }

@@ -1,6 +1,7 @@
-/* What processes have to do alike: hashes of calls for the sets of processes that make them (collectives/process_set.c). A call's
- * event is put together when it is issued, from the plan and the identities of its operands; the contents of arrays of which each
- * process has made its own copy are added when it is its turn, as they may not be computed before. */
+/* Calls that processes must make alike: hashes of calls for the sets of processes that make them
+ * (collectives/process_set.c). A call's event is computed when it is issued, from the plan and the identities of its
+ * operands; the contents of arrays of which each process has made its own copy are added when the call runs, as they
+ * may not be computed before. */
 #include "run/together.h"
 #include "run/interpret.h"
 #include "core/hash.h"
@@ -9,7 +10,7 @@
 
 /* -- sets ------------------------------------------------------------------------------------------------------------ */
 
-/* The set of each combination of meshes that was met: few. */
+/* The set of each combination of meshes met so far: few. */
 typedef struct known {
     struct known *next;
     uint64_t key;
@@ -31,7 +32,7 @@ static void mark_processes(oly_mesh mesh, bool *in)
     for (int position = 0; position < mesh->n_devices; position++) {
         int process = oly_mesh_process_of(oly_mesh_device_id(mesh, position)), first;
         in[process] = true;
-        if (!mesh->devices) /* positions are ids: on to the next process */
+        if (!mesh->devices) /* positions are ids: skip to the next process */
             position = oly_mesh_devices_of(process, &first) + first - 1;
     }
 }
@@ -137,7 +138,7 @@ static void issue_input(oly_together *t, int k, const oly_identity *x, bool ever
     } else {
         if (x->set && oly_process_set_within(x->set, t->set))
             share(t, x, oly_hash_mix((uint64_t)k, digest(x)));
-        if (!(x->origin & OLY_ORIGIN_OWN)) /* those that have no part of it know it so */
+        if (!(x->origin & OLY_ORIGIN_OWN)) /* processes without a part of it know it by that */
             operand = x->origin;
     }
     t->event = oly_hash_mix(t->event, operand);
@@ -210,7 +211,7 @@ oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer 
     return OLY_OK;
 }
 
-/* -- without a plan ---------------------------------------------------------------------------------------------------- */
+/* -- calls without a plan ------------------------------------------------------------------------------------------ */
 
 typedef struct noted_call {
     oly_job job; /* first member */
@@ -245,7 +246,7 @@ oly_status oly_together_note(oly_mesh mesh, uint64_t event, oly_site site, oly_i
     if (!c)
         return oly_out_of_memory(sizeof *c, "a call");
     event = oly_hash_mix(event, mesh->hash);
-    c->job = (oly_job){.execute = count_noted, .release = release_noted, .lane = true, .small = true};
+    c->job = (oly_job){.execute = count_noted, .release = release_noted, .communicates = true, .small = true};
     c->set = set;
     c->event = event;
     c->called.program = (uint32_t)(event ^ event >> 32);

@@ -62,7 +62,7 @@ static void wrong_exchange(oly_plan *plan)
 /* A wrong loop over fields: magnitudes become negative. */
 static void negate(oly_step *s)
 {
-    const oly_tiling *m = s->kind == OLY_STEP_STENCIL ? s->stencil.march : NULL;
+    const oly_tiling *m = s->kind == OLY_STEP_STENCIL ? s->stencil.tiling : NULL;
     for (int k = 0; m && k < m->form.n_stages; k++)
         for (int j = 0; j < m->form.stages[k].n_pieces; j++) {
             const oly_tile_program *p = &m->form.stages[k].pieces[j].program;

@@ -262,7 +262,7 @@ static void slots_of_ended_threads_are_given_again(void **state)
 
 /* -- the queue --------------------------------------------------------------------------------- */
 
-enum { N_DEVICES = 4, LANE = N_DEVICES };
+enum { N_DEVICES = 4, COMMUNICATION = N_DEVICES };
 
 typedef struct note {
     oly_job job;
@@ -290,14 +290,14 @@ static void execute_note(oly_job *job)
     note *n = (note *)job;
     for (int i = 0; i < job->n_devices; i++)
         in_line(n, n->devices[i]);
-    if (job->lane)
-        in_line(n, LANE);
+    if (job->communicates)
+        in_line(n, COMMUNICATION);
     if (n->in_parallel)
         oly_parallel(3, visit, visits);
     for (int i = 0; i < job->n_devices; i++)
         atomic_fetch_sub(&seen.users[n->devices[i]], 1);
-    if (job->lane)
-        atomic_fetch_sub(&seen.users[LANE], 1);
+    if (job->communicates)
+        atomic_fetch_sub(&seen.users[COMMUNICATION], 1);
     atomic_fetch_add(&seen.executed, 1);
 }
 
@@ -309,13 +309,16 @@ static void release_note(oly_job *job)
 }
 
 /* devices: one bit each. */
-static oly_status submit_note(int number, unsigned devices, bool lane, bool small, bool in_parallel)
+static oly_status submit_note(int number, unsigned devices, bool communicates, bool small, bool in_parallel)
 {
     note *n = malloc(sizeof *n);
     assert_non_null(n);
     *n = (note){.number = number, .in_parallel = in_parallel};
-    n->job = (oly_job){
-        .execute = execute_note, .release = release_note, .devices = n->devices, .lane = lane, .small = small};
+    n->job = (oly_job){.execute = execute_note,
+                       .release = release_note,
+                       .devices = n->devices,
+                       .communicates = communicates,
+                       .small = small};
     for (int d = 0; d < N_DEVICES; d++)
         if (devices >> d & 1)
             n->devices[n->job.n_devices++] = d;
@@ -333,7 +336,7 @@ static oly_status submit_note(int number, unsigned devices, bool lane, bool smal
 static void begin(int threads, int depth)
 {
     memset(&seen, 0, sizeof seen);
-    for (int line = 0; line <= LANE; line++)
+    for (int line = 0; line <= COMMUNICATION; line++)
         seen.last[line] = -1;
     assert_int_equal(oly_workers_start(threads), OLY_OK);
     assert_int_equal(oly_queue_start(N_DEVICES, depth), OLY_OK);
@@ -409,7 +412,7 @@ static void different_devices_overlap(void **state)
                             .release = release_nothing,
                             .n_devices = 1,
                             .devices = &devices[i],
-                            .lane = i == 0};
+                            .communicates = i == 0};
         assert_int_equal(oly_queue_submit(&jobs[i]), OLY_OK);
     }
     uint64_t moment = oly_queue_now(1);

@@ -57,8 +57,8 @@ static double stencil_cost(const oly_plan *plan, const oly_step *s)
 {
     const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
     int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
-    if (s->stencil.march)
-        return (double)passes * (s->stencil.march->seconds + block_cost(plan, s->stencil.margins[0]));
+    if (s->stencil.tiling)
+        return (double)passes * (s->stencil.tiling->seconds + block_cost(plan, s->stencil.margins[0]));
     double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
     double once = larger(2 * oly_cost_memory((double)field->bytes),
                          oly_cost_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));

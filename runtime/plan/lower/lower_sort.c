@@ -185,7 +185,7 @@ static oly_status move_all(oly_sorter *s, const oly_layout *from, const oly_regi
 
 /* The columns with three dimensions of these sizes in place of one; dimension `cut` of them is split as the line
  * was. */
-static oly_layout folded(const oly_sorter *s, const int64_t size[3], int cut)
+static oly_layout flattened(const oly_sorter *s, const int64_t size[3], int cut)
 {
     oly_layout l = {.mesh = s->own->mesh, .rank = s->rank + 2};
     for (int e = 0; e < s->rank; e++) {
@@ -204,7 +204,7 @@ static oly_layout folded(const oly_sorter *s, const int64_t size[3], int cut)
 /* The all-to-all that deals a column, q elements to each device. */
 static oly_status deal(oly_sorter *s, const int64_t size[3], int from_cut, int to_cut)
 {
-    oly_layout from = folded(s, size, from_cut), to = folded(s, size, to_cut);
+    oly_layout from = flattened(s, size, from_cut), to = flattened(s, size, to_cut);
     oly_region *region = OLY_PLAN_NEW(s->p, oly_region, 1);
     OLY_PLAN_CHECK(region);
     *region = oly_region_of_layout(&to);

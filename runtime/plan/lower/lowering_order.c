@@ -19,7 +19,7 @@ typedef struct order {
     int *first_user, *user;  /* [node]: places of its readers, up to first_user[node + 1] */
     int n_ready, *ready;     /* a heap of places, smallest first */
     int n_waiting, *waiting; /* nodes whose reduction is deferred */
-    int n_folded;            /* f's value, when they were last examined */
+    int n_reduced;           /* f's value, when they were last examined */
     int *leads;              /* [place]: most reductions over devices on any path from it */
 } order;
 
@@ -58,9 +58,9 @@ static void value_is_ready(order *o, int node)
 /* Removes deferred values that have been reduced. */
 static void look_at_waiting(order *o)
 {
-    if (o->n_folded == o->f->n_folded)
+    if (o->n_reduced == o->f->n_reduced)
         return;
-    o->n_folded = o->f->n_folded;
+    o->n_reduced = o->f->n_reduced;
     int kept = 0;
     for (int k = 0; k < o->n_waiting; k++) {
         int node = o->waiting[k];
@@ -286,7 +286,7 @@ static void note_leads(order *o)
 static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
 {
     int n = f->graph->n_nodes;
-    *o = (order){.p = p, .f = f, .n = n, .n_folded = f->n_folded};
+    *o = (order){.p = p, .f = f, .n = n, .n_reduced = f->n_reduced};
     int **lists[] = {&o->node, &o->unit, &o->missing, &o->first_user, &o->ready, &o->waiting};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         *lists[k] = OLY_PLAN_NEW(p, int, n + 2);
@@ -348,9 +348,9 @@ static oly_status put_off(order *o)
 {
     const oly_node *outer = o->p->reader;
     for (int k = 0; k < o->n_waiting; k++) {
-        int n_folded = o->n_folded;
+        int n_reduced = o->n_reduced;
         OLY_TRY(put_off_users(o, o->waiting[k]));
-        if (o->n_folded != n_folded) /* the list has changed */
+        if (o->n_reduced != n_reduced) /* the list has changed */
             k = -1;
     }
     o->p->reader = outer;

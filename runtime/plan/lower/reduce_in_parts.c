@@ -155,7 +155,7 @@ static oly_status finish_part(const finish *w, oly_node *sum, int64_t start)
         oly_layout cut = part_of(w, w->scattered, start);
         OLY_TRY(scatter_part(w, part, v, &cut));
     } else {
-        const oly_folded item = {part, v->layout, slot, slot, w->sum.rule};
+        const oly_reduction_item item = {part, v->layout, slot, slot, w->sum.rule};
         OLY_TRY(oly_add_reductions(p, w->f->block, &w->sum.axes, 1, &item));
     }
     return oly_write_part(p, w->f, part, w->place, w->to_slot, w->to, starts, steps);
@@ -170,11 +170,11 @@ static oly_status finish_parts(finish *w, oly_node *sum)
     w->scattered_slot = w->scattered ? oly_reduction_staging(p, w->f->block) : 0;
     if (share.staging < 0 || w->terms_slot < 0 || w->scattered_slot < 0)
         return OLY_MEMORY;
-    p->fold_share = &share;
+    p->reduction_share = &share;
     oly_status st = OLY_OK;
     for (int64_t start = 0; st == OLY_OK && start < w->step; start++)
         st = finish_part(w, sum, start);
-    p->fold_share = NULL;
+    p->reduction_share = NULL;
     return st;
 }
 

@@ -81,13 +81,14 @@ static void device_uses(const visitor *v, const oly_step *s, int d)
     }
 }
 
-static void fold_uses(const visitor *v, const oly_step *s)
+static void reduction_effects(const visitor *v, const oly_step *s)
 {
-    for (int k = 0; s->fold.slots && (s->fold.n_groups > 0 || s->fold.levels) && k < s->fold.n_read + s->fold.n_written;
+    for (int k = 0; s->reduction.slots && (s->reduction.n_groups > 0 || s->reduction.levels) &&
+                    k < s->reduction.n_read + s->reduction.n_written;
          k++)
-        use_slot(v, s->fold.slots[k], k >= s->fold.n_read);
-    for (int g = 0; !s->fold.slots && g < s->fold.n_groups; g++) {
-        const oly_reduction_work *w = &s->fold.groups[g];
+        use_slot(v, s->reduction.slots[k], k >= s->reduction.n_read);
+    for (int g = 0; !s->reduction.slots && g < s->reduction.n_groups; g++) {
+        const oly_reduction_work *w = &s->reduction.groups[g];
         for (int k = 0; k < w->n_sources; k++)
             if (k == 0 || w->source_base[k] != w->source_base[k - 1])
                 use_cell(v, w->source_base[k], false);
@@ -116,7 +117,7 @@ static void loop_uses(const visitor *v, const oly_step *s)
     block_uses(v, s->loop.body);
 }
 
-static void march_uses(const visitor *v, const oly_tiling *m)
+static void tiling_effects(const visitor *v, const oly_tiling *m)
 {
     for (int j = 0; j < m->form.n_fields; j++) {
         use_slot(v, m->first_slot[j], false);
@@ -131,8 +132,8 @@ static void march_uses(const visitor *v, const oly_tiling *m)
 
 static void stencil_uses(const visitor *v, const oly_step *s)
 {
-    if (s->stencil.march)
-        march_uses(v, s->stencil.march);
+    if (s->stencil.tiling)
+        tiling_effects(v, s->stencil.tiling);
     use_slot(v, s->stencil.first_slot, false);
     for (int k = 0; k < 2; k++) {
         use_slot(v, s->stencil.field_slot[k], true);
@@ -159,7 +160,7 @@ void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit 
             copy_uses(&v, s->gemm.copies, s->gemm.n_copies);
         break;
     case OLY_STEP_MOVE: copy_uses(&v, s->move.copies, s->move.n_copies); break;
-    case OLY_STEP_REDUCTION: fold_uses(&v, s); break;
+    case OLY_STEP_REDUCTION: reduction_effects(&v, s); break;
     case OLY_STEP_LOOP: loop_uses(&v, s); break;
     case OLY_STEP_BRANCH:
         use_slot(&v, s->branch.index_slot, false);

@@ -112,7 +112,7 @@ typedef struct oly_frame {
     oly_group *groups;
     oly_block *block;
     struct oly_deferred_reduction *waiting;
-    int n_folded;                         /* deferred reductions already done */
+    int n_reduced;                        /* deferred reductions already done */
     struct oly_accumulator *accumulators; /* of a loop's body, once lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */
     struct oly_chooser *chooser;          /* while layouts are chosen by cost */
@@ -129,15 +129,15 @@ typedef struct oly_planner {
     const int *position;  /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
-    struct oly_process_message *spare_wires; /* see messages.h */
+    struct oly_process_message *spare_messages; /* see messages.h */
     int spare_capacity;
-    struct oly_reduction_room *fold_room; /* see reduction_steps.c */
-    struct oly_planner *kept;             /* see lazy_reduction.c */
-    int read_capacity;                    /* of the list of reads of one depth, or step: oly_reserve_reads */
+    struct oly_reduction_room *reduction_room; /* see reduction_steps.c */
+    struct oly_planner *kept;                  /* see lazy_reduction.c */
+    int read_capacity;                         /* of the list of reads of one depth, or step: oly_reserve_reads */
     oly_node **read;
     oly_region *read_regions;
-    const oly_node *reader;                       /* the node being lowered; NULL: results are being returned */
-    const struct oly_reduction_share *fold_share; /* see reduce_in_parts.c; NULL: reductions do not share memory */
+    const oly_node *reader;                            /* the node being lowered; NULL: results are being returned */
+    const struct oly_reduction_share *reduction_share; /* see reduce_in_parts.c; NULL: reductions do not share memory */
     const oly_layout *newest; /* the last layout given to a value: consecutive values often share it */
 } oly_planner;
 

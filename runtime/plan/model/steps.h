@@ -223,7 +223,7 @@ typedef struct oly_step {
             oly_reduction_levels *levels; /* NULL: none */
             int n_levels_run;             /* run by the step itself; the others by its exchange (reduction_tree.h) */
             oly_staged_reduction *staged; /* the levels run by the exchange; NULL: none */
-        } fold;
+        } reduction;
         struct {
             int64_t count, lower;
             oly_block *body;
@@ -248,7 +248,7 @@ typedef struct oly_step {
             double early;          /* share of a pass's work in these tiles */
             const oly_stencil_work *device;
             const struct oly_tiling
-                *march; /* not one linear form, so run by tile programs (time_tiling.h); else NULL */
+                *tiling; /* not one linear form, so run by tile programs (time_tiling.h); else NULL */
         } stencil;
     };
 } oly_step;

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-oly_status oly_messages_add(oly_planner *p, oly_wires *w, const oly_process_message *wire)
+oly_status oly_messages_add(oly_planner *p, oly_message_list *w, const oly_process_message *message)
 {
     if (w->capacity == 0) { /* reuse the memory of an earlier exchange */
-        w->wire = p->spare_wires;
+        w->message = p->spare_messages;
         w->capacity = p->spare_capacity;
-        p->spare_wires = NULL;
+        p->spare_messages = NULL;
         p->spare_capacity = 0;
     }
     if (w->n == w->capacity) {
@@ -16,11 +16,11 @@ oly_status oly_messages_add(oly_planner *p, oly_wires *w, const oly_process_mess
         oly_process_message *more = OLY_PLAN_NEW(p, oly_process_message, capacity);
         OLY_PLAN_CHECK(more);
         if (w->n)
-            memcpy(more, w->wire, sizeof *more * (size_t)w->n);
-        w->wire = more;
+            memcpy(more, w->message, sizeof *more * (size_t)w->n);
+        w->message = more;
         w->capacity = capacity;
     }
-    w->wire[w->n++] = *wire;
+    w->message[w->n++] = *message;
     return OLY_OK;
 }
 
@@ -50,28 +50,28 @@ static bool same_piece(const oly_process_message *a, const oly_process_message *
     return same_message(a, b) && a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
-void oly_messages_drop(oly_planner *p, oly_wires *w)
+void oly_messages_drop(oly_planner *p, oly_message_list *w)
 {
     if (w->capacity > p->spare_capacity) {
-        p->spare_wires = w->wire;
+        p->spare_messages = w->message;
         p->spare_capacity = w->capacity;
     }
-    *w = (oly_wires){0};
+    *w = (oly_message_list){0};
 }
 
-oly_status oly_messages_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange)
+oly_status oly_messages_exchange(oly_planner *p, oly_message_list *w, size_t element_bytes, oly_exchange **exchange)
 {
     *exchange = NULL;
     if (w->n == 0)
         return OLY_OK;
-    qsort(w->wire, (size_t)w->n, sizeof *w->wire, in_order);
+    qsort(w->message, (size_t)w->n, sizeof *w->message, in_order);
     oly_message *messages = oly_calloc((size_t)w->n, sizeof *messages);
     oly_piece *pieces = oly_calloc((size_t)w->n, sizeof *pieces);
     int *same = oly_malloc(sizeof *same * (size_t)w->n), n = 0, n_sends = 0, first = 0;
     oly_status st =
         messages && pieces && same ? OLY_OK : oly_out_of_memory(sizeof *pieces * (size_t)w->n, "an exchange");
     for (int k = 0; st == OLY_OK && k < w->n; k++) {
-        const oly_process_message *at = &w->wire[k];
+        const oly_process_message *at = &w->message[k];
         if (k == 0 || !same_message(at, at - 1)) {
             messages[n++] = (oly_message){.peer = at->peer, .pieces = pieces + k, .same = same + k};
             n_sends += at->sending;

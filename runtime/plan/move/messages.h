@@ -11,14 +11,14 @@ typedef struct oly_process_message {
     oly_piece piece;
 } oly_process_message;
 
-typedef struct oly_wires {
+typedef struct oly_message_list {
     int n, capacity;
-    oly_process_message *wire; /* in the plan's arena; reused once the exchange is made or the list dropped */
-} oly_wires;
+    oly_process_message *message; /* in the plan's arena; reused once the exchange is made or the list dropped */
+} oly_message_list;
 
-oly_status oly_messages_add(oly_planner *p, oly_wires *w, const oly_process_message *wire);
+oly_status oly_messages_add(oly_planner *p, oly_message_list *w, const oly_process_message *message);
 /* Makes the exchange and drops the list; NULL if it is empty. A piece listed twice for one peer and key is sent
  * once. */
-oly_status oly_messages_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange);
-void oly_messages_drop(oly_planner *p, oly_wires *w);
+oly_status oly_messages_exchange(oly_planner *p, oly_message_list *w, size_t element_bytes, oly_exchange **exchange);
+void oly_messages_drop(oly_planner *p, oly_message_list *w);
 #endif

@@ -76,15 +76,15 @@ static void count_bytes(const oly_staged *s, oly_step *step)
 /* For overlap.c. */
 static oly_status note_arrivals(const oly_staged *s, oly_step *step)
 {
-    oly_wires wires = {0};
-    OLY_TRY(oly_list_arrivals(s, &wires));
-    oly_arrival *arrivals = OLY_PLAN_NEW(s->p, oly_arrival, wires.n + 1);
+    oly_message_list messages = {0};
+    OLY_TRY(oly_list_arrivals(s, &messages));
+    oly_arrival *arrivals = OLY_PLAN_NEW(s->p, oly_arrival, messages.n + 1);
     OLY_PLAN_CHECK(arrivals);
-    for (int k = 0; k < wires.n; k++)
-        if (!wires.wire[k].sending)
-            arrivals[step->move.n_arrivals++] = (oly_arrival){wires.wire[k].peer, wires.wire[k].piece};
+    for (int k = 0; k < messages.n; k++)
+        if (!messages.message[k].sending)
+            arrivals[step->move.n_arrivals++] = (oly_arrival){messages.message[k].peer, messages.message[k].piece};
     step->move.arrivals = arrivals;
-    oly_messages_drop(s->p, &wires);
+    oly_messages_drop(s->p, &messages);
     return OLY_OK;
 }
 

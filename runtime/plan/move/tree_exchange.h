@@ -66,10 +66,10 @@ int oly_staged_first_alike(const oly_staged *s, int device, unsigned axes);
 /* The axes along which devices must differ to send different elements in a gather along `axis`. */
 unsigned oly_senders_differ(const mover *m, int axis, unsigned gathered);
 /* The messages of a stage, for all movements. Empty on processes without a device of the mesh. */
-oly_status oly_list_wires(const oly_staged *s, int stage, oly_wires *wires);
+oly_status oly_list_messages(const oly_staged *s, int stage, oly_message_list *messages);
 /* What arrives in messages, for overlap.c: at most two messages per device, each standing for those of all earlier
  * stages. */
-oly_status oly_list_arrivals(const oly_staged *s, oly_wires *wires);
+oly_status oly_list_arrivals(const oly_staged *s, oly_message_list *messages);
 /* Makes the exchange of a stage when it is first needed: the `list` function of the outline. */
 oly_status oly_list_stage(const void *staged, int stage, oly_exchange **exchange);
 #endif

@@ -113,8 +113,8 @@ static int peer_device(const oly_staged *s, int process, int device, unsigned ax
 
 /* Adds what is sent to or received from one peer: the elements of `count` processes. Of devices that hold the same
  * only the first sends; all that need it receive. */
-static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gather_stage *g, int peer, bool sending,
-                            int first, int count)
+static oly_status add_messages(const oly_staged *s, oly_message_list *messages, const oly_gather_stage *g, int peer,
+                               bool sending, int first, int count)
 {
     int begin[2], end[2], n_runs = runs_of(&s->grid, g->axis, first, count, begin, end);
     for (int item = 0; item < s->n; item++) {
@@ -129,17 +129,17 @@ static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gat
                 box = oly_box_intersect(&box, &m->target[d]);
                 if (oly_box_count(&box) == 0)
                     continue;
-                oly_process_message wire = {peer,
-                                            sending,
-                                            {(int64_t)item << 32 | lane_of(s, d, differ), k},
-                                            oly_piece_in(m, d, there, m->to_slot, &m->target[d], &box)};
+                oly_process_message message = {peer,
+                                               sending,
+                                               {(int64_t)item << 32 | lane_of(s, d, differ), k},
+                                               oly_piece_in(m, d, there, m->to_slot, &m->target[d], &box)};
                 if (sending)
-                    OLY_TRY(oly_messages_add(s->p, wires, &wire));
+                    OLY_TRY(oly_messages_add(s->p, messages, &message));
                 for (int e = 0; e < s->n_devices && !sending; e++)
                     if (oly_staged_here(s, e) && oly_staged_agree(s, e, d, to)) {
-                        wire.piece.buffer = oly_cell(s->p->plan, e, m->to_slot);
-                        wire.piece.device = oly_local_id(s->p, e);
-                        OLY_TRY(oly_messages_add(s->p, wires, &wire));
+                        message.piece.buffer = oly_cell(s->p->plan, e, m->to_slot);
+                        message.piece.device = oly_local_id(s->p, e);
+                        OLY_TRY(oly_messages_add(s->p, messages, &message));
                     }
             }
         }
@@ -194,7 +194,7 @@ static oly_gather_stage gather_stage(const oly_staged *s, int stage)
     return g;
 }
 
-static oly_status list_gather(const oly_staged *s, int stage, oly_wires *wires)
+static oly_status list_gather(const oly_staged *s, int stage, oly_message_list *messages)
 {
     int place[OLY_MAX_RANK];
     oly_gather_stage g = gather_stage(s, stage);
@@ -202,26 +202,27 @@ static oly_status list_gather(const oly_staged *s, int stage, oly_wires *wires)
         return OLY_OK;
     int end = s->at_once ? s->grid.size[g.axis] : g.distance + 1;
     for (int distance = g.distance; distance < end; distance++) {
-        OLY_TRY(add_wires(s, wires, &g, further(s, place, g.axis, -distance), true, place[g.axis], g.count));
-        OLY_TRY(add_wires(s, wires, &g, further(s, place, g.axis, distance), false, place[g.axis] + distance, g.count));
+        OLY_TRY(add_messages(s, messages, &g, further(s, place, g.axis, -distance), true, place[g.axis], g.count));
+        OLY_TRY(add_messages(s, messages, &g, further(s, place, g.axis, distance), false, place[g.axis] + distance,
+                             g.count));
     }
     return OLY_OK;
 }
 
 /* Adds what has arrived before the last stage: the elements of the processes up to `distance` further. */
-static oly_status list_gathered_before(const oly_staged *s, oly_wires *wires)
+static oly_status list_gathered_before(const oly_staged *s, oly_message_list *messages)
 {
     int place[OLY_MAX_RANK];
     oly_gather_stage last = gather_stage(s, s->n_stages - 1), before = gather_stage(s, s->n_stages - 2);
     if (!place_of(s, place))
         return OLY_OK;
     int peer = further(s, place, before.axis, before.distance);
-    return add_wires(s, wires, &last, peer, false, place[last.axis], last.distance);
+    return add_messages(s, messages, &last, peer, false, place[last.axis], last.distance);
 }
 
 /* -- broadcasts -------------------------------------------------------------------------------------------------------------- */
 
-static oly_status add_whole(const oly_staged *s, oly_wires *wires, int peer, bool sending)
+static oly_status add_whole(const oly_staged *s, oly_message_list *messages, int peer, bool sending)
 {
     int first = 0;
     while (!oly_staged_here(s, first))
@@ -229,15 +230,15 @@ static oly_status add_whole(const oly_staged *s, oly_wires *wires, int peer, boo
     for (int item = 0; item < s->n; item++) {
         const mover *m = &s->movers[item];
         const oly_box *box = &m->target[first];
-        oly_process_message wire = {
+        oly_process_message message = {
             peer, sending, {item, 0}, oly_piece_in(m, first, peer_device(s, peer, first, 0), m->to_slot, box, box)};
         if (oly_box_count(box) == 0)
             continue;
         for (int d = first; d < (sending ? first + 1 : s->n_devices); d++)
             if (oly_staged_here(s, d)) {
-                wire.piece.buffer = oly_cell(s->p->plan, d, m->to_slot);
-                wire.piece.device = oly_local_id(s->p, d);
-                OLY_TRY(oly_messages_add(s->p, wires, &wire));
+                message.piece.buffer = oly_cell(s->p->plan, d, m->to_slot);
+                message.piece.device = oly_local_id(s->p, d);
+                OLY_TRY(oly_messages_add(s->p, messages, &message));
             }
     }
     return OLY_OK;
@@ -253,35 +254,35 @@ static bool find_root(const oly_staged *s, int *number, int *distance)
     return *number >= 0;
 }
 
-static oly_status list_broadcast(const oly_staged *s, int stage, oly_wires *wires)
+static oly_status list_broadcast(const oly_staged *s, int stage, oly_message_list *messages)
 {
     int me, distance, n = s->grid.n, have = 1 << stage;
     if (!find_root(s, &me, &distance))
         return OLY_OK;
     if (distance < have && distance + have < n)
-        return add_whole(s, wires, oly_grid_process(s->mesh, &s->grid, (me + have) % n), true);
+        return add_whole(s, messages, oly_grid_process(s->mesh, &s->grid, (me + have) % n), true);
     if (distance >= have && distance < 2 * have)
-        return add_whole(s, wires, oly_grid_process(s->mesh, &s->grid, (me - have + n) % n), false);
+        return add_whole(s, messages, oly_grid_process(s->mesh, &s->grid, (me - have + n) % n), false);
     return OLY_OK;
 }
 
 /* -- gathers and broadcasts ---------------------------------------------------------------------------------------- */
 
-oly_status oly_list_wires(const oly_staged *s, int stage, oly_wires *wires)
+oly_status oly_list_messages(const oly_staged *s, int stage, oly_message_list *messages)
 {
-    return s->broadcast ? list_broadcast(s, stage, wires) : list_gather(s, stage, wires);
+    return s->broadcast ? list_broadcast(s, stage, messages) : list_gather(s, stage, messages);
 }
 
-oly_status oly_list_arrivals(const oly_staged *s, oly_wires *wires)
+oly_status oly_list_arrivals(const oly_staged *s, oly_message_list *messages)
 {
     int me, distance;
     if (s->broadcast)
         return find_root(s, &me, &distance) && distance > 0
-                   ? list_broadcast(s, oly_stages_between(distance + 1) - 1, wires)
+                   ? list_broadcast(s, oly_stages_between(distance + 1) - 1, messages)
                    : OLY_OK;
     if (s->n_stages > 1)
-        OLY_TRY(list_gathered_before(s, wires));
-    return list_gather(s, s->n_stages - 1, wires);
+        OLY_TRY(list_gathered_before(s, messages));
+    return list_gather(s, s->n_stages - 1, messages);
 }
 
 oly_status oly_list_stage(const void *staged, int stage, oly_exchange **exchange)
@@ -289,12 +290,12 @@ oly_status oly_list_stage(const void *staged, int stage, oly_exchange **exchange
     oly_staged s = *(const oly_staged *)staged;
     oly_plan plan = *s.p->plan; /* a copy: the plan's own memory must not be used after planning */
     oly_planner p = {.plan = &plan};
-    oly_wires wires = {0};
+    oly_message_list messages = {0};
     plan.arena = (oly_arena){0};
     s.p = &p;
-    oly_status st = oly_list_wires(&s, stage, &wires);
+    oly_status st = oly_list_messages(&s, stage, &messages);
     if (st == OLY_OK)
-        st = oly_messages_exchange(&p, &wires, s.movers[0].element, exchange);
+        st = oly_messages_exchange(&p, &messages, s.movers[0].element, exchange);
     oly_arena_free(&plan.arena);
     return st;
 }

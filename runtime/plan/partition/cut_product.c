@@ -108,8 +108,8 @@ static void cut_pair(oly_product *x, int k)
         if (pair[side]->parts == 1 || overlap(&pair[side]->axes, &x->summed))
             continue;
         bool scattered = cut_partial(x, pair[side], &partial);
-        double folded = part_size(&partial) * (pair[side]->parts - 1) / pair[side]->parts;
-        double moved = elements_moved(x, &partial, k, pair[side]) + (both && !scattered ? 2 : 1) * folded;
+        double reduced = part_size(&partial) * (pair[side]->parts - 1) / pair[side]->parts;
+        double moved = elements_moved(x, &partial, k, pair[side]) + (both && !scattered ? 2 : 1) * reduced;
         if (alike ? scattered && moved > least : moved >= least)
             continue;
         least = moved;

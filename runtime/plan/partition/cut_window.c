@@ -181,8 +181,8 @@ static void try_summing(oly_sliding *s, const oly_layout *operand, int d, const 
     tried.kernel.split[d] = *cut;
     oly_append_axes(&tried.summed, &cut->axes);
     see(&tried, &s->node->in[0]->type);
-    double folded = part_size(&tried.out) * (cut->parts - 1) / cut->parts;
-    double moved = elements_moved(&tried, operand) + (scattered || one_way ? 1 : 2) * folded;
+    double reduced = part_size(&tried.out) * (cut->parts - 1) / cut->parts;
+    double moved = elements_moved(&tried, operand) + (scattered || one_way ? 1 : 2) * reduced;
     if ((scattered ? 2 : 1) * moved >= *least)
         return;
     *least = moved;

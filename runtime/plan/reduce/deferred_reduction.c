@@ -42,7 +42,7 @@ void oly_keep_partial(oly_frame *f, const oly_node *n)
             break;
         }
     oly_value_of(f, n)->waits = false;
-    f->n_folded++;
+    f->n_reduced++;
 }
 
 static bool go_together(const oly_deferred_reduction *a, const oly_deferred_reduction *b)
@@ -66,9 +66,9 @@ static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, cons
 }
 
 /* Reduces all that can be done together with w, the first one waiting. */
-static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_deferred_reduction *w)
+static oly_status reduce_together(oly_planner *p, oly_frame *f, const oly_deferred_reduction *w)
 {
-    oly_folded items[OLY_REDUCTION_TOGETHER];
+    oly_reduction_item items[OLY_REDUCTION_TOGETHER];
     oly_deferred_reduction key = *w;
     bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
     int n = 0;
@@ -80,10 +80,10 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_deferred
         }
         oly_value *v = oly_value_of(f, (*at)->node);
         v->waits = false;
-        f->n_folded++;
+        f->n_reduced++;
         int from = v->slot;
         OLY_TRY(settle_result(p, f, v, (*at)->node));
-        items[n++] = (oly_folded){(*at)->node, v->layout, from, v->slot, (*at)->rule};
+        items[n++] = (oly_reduction_item){(*at)->node, v->layout, from, v->slot, (*at)->rule};
         *at = (*at)->next;
     }
     return oly_add_reductions(p, f->block, &key.axes, n, items);
@@ -96,7 +96,7 @@ oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n)
     for (oly_deferred_reduction *w; (w = f->waiting);) {
         while (n && w->node != n)
             w = w->next;
-        OLY_TRY(fold_together(p, f, w));
+        OLY_TRY(reduce_together(p, f, w));
         if (n)
             return OLY_OK;
     }

@@ -13,18 +13,18 @@ enum { SMALL = 1 << 17 }; /* bytes of the results of all levels */
 typedef struct later {
     oly_planner *p; /* what is kept of it after planning */
     int n, most, n_rounds, staging;
-    oly_folded *items;
+    oly_reduction_item *items;
     int *aside; /* [n] slots of the copies that a stage reads; -1: none */
     oly_axis_list axes;
     oly_reduction_levels levels;
 } later;
 
-bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes)
+bool oly_reduces_lazily(const oly_planner *p, const oly_axis_list *axes)
 {
     bool local = true;
     for (int k = 0; k < axes->n; k++)
         local = local && p->mesh->together[axes->axis[k]] >= p->mesh->size[axes->axis[k]];
-    return oly_enabled(OLY_OPTIMISATION_STAGED_REDUCTION) && p->plan->distributed && !local && !p->fold_share &&
+    return oly_enabled(OLY_OPTIMISATION_STAGED_REDUCTION) && p->plan->distributed && !local && !p->reduction_share &&
            oly_mesh_processes() > oly_option.direct_processes;
 }
 
@@ -124,15 +124,15 @@ static oly_status list_slots(const later *l, oly_step *step)
     OLY_PLAN_CHECK(slots);
     for (int k = 0; k < l->n; k++)
         slots[n++] = l->items[k].from;
-    step->fold.n_read = n;
+    step->reduction.n_read = n;
     for (int k = 0; k < l->n; k++) {
         slots[n++] = l->items[k].slot;
         if (l->aside[k] >= 0)
             slots[n++] = l->aside[k];
     }
     slots[n++] = l->staging;
-    step->fold.n_written = n - step->fold.n_read;
-    step->fold.slots = slots;
+    step->reduction.n_written = n - step->reduction.n_read;
+    step->reduction.slots = slots;
     return OLY_OK;
 }
 
@@ -140,22 +140,22 @@ static oly_status list_slots(const later *l, oly_step *step)
 static oly_status make_exchange(const later *l, bool small, oly_step *step)
 {
     oly_plan *plan = l->p->plan;
-    int n_read = step->fold.n_read, n_written = step->fold.n_written, n = n_written * plan->n_devices,
+    int n_read = step->reduction.n_read, n_written = step->reduction.n_written, n = n_written * plan->n_devices,
         *buffers = OLY_PLAN_NEW(l->p, int, 2 * n + 1);
     OLY_PLAN_CHECK(buffers);
     for (int k = 0; k < n; k++) {
         int slot = k / plan->n_devices, device = k % plan->n_devices;
-        buffers[k] = oly_cell(plan, device, step->fold.slots[slot < n_read ? slot : 0]);
-        buffers[n + k] = oly_cell(plan, device, step->fold.slots[n_read + slot]);
+        buffers[k] = oly_cell(plan, device, step->reduction.slots[slot < n_read ? slot : 0]);
+        buffers[n + k] = oly_cell(plan, device, step->reduction.slots[n_read + slot]);
     }
     return oly_reduction_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
 }
 
 oly_status oly_reduction_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                                   const oly_folded *items, int stages)
+                                   const oly_reduction_item *items, int stages)
 {
     later *l = OLY_PLAN_NEW(p, later, 1);
-    oly_folded *kept = OLY_PLAN_NEW(p, oly_folded, n_items);
+    oly_reduction_item *kept = OLY_PLAN_NEW(p, oly_reduction_item, n_items);
     int *aside = OLY_PLAN_NEW(p, int, n_items);
     OLY_PLAN_CHECK(l && kept ? aside : NULL);
     memcpy(kept, items, sizeof *kept * (size_t)n_items);
@@ -185,14 +185,14 @@ oly_status oly_reduction_in_levels(oly_planner *p, oly_block *b, const oly_axis_
     step->bytes = said.bytes;
     step->messages = said.messages;
     step->members = oly_axis_list_parts(p->mesh, axes);
-    step->fold.combiner = items[0].rule.combiner;
-    step->fold.dtype = items[0].node->type.dtype;
-    step->fold.sliced = said.fold.sliced;
-    step->fold.levels = &l->levels;
-    step->fold.n_levels_run = l->levels.n;
-    step->detail = oly_reduction_detail(&f, step->fold.combiner, step->members, l->levels.n);
+    step->reduction.combiner = items[0].rule.combiner;
+    step->reduction.dtype = items[0].node->type.dtype;
+    step->reduction.sliced = said.reduction.sliced;
+    step->reduction.levels = &l->levels;
+    step->reduction.n_levels_run = l->levels.n;
+    step->detail = oly_reduction_detail(&f, step->reduction.combiner, step->members, l->levels.n);
     OLY_TRY(list_slots(l, step));
-    for (int k = 0; k < step->fold.n_read + step->fold.n_written; k++)
-        oly_slot_use(p, step->fold.slots[k]);
+    for (int k = 0; k < step->reduction.n_read + step->reduction.n_written; k++)
+        oly_slot_use(p, step->reduction.slots[k]);
     return make_exchange(l, oly_reduction_is_small(&f, n_items, l->most), step);
 }

@@ -21,7 +21,7 @@ typedef struct scatterer {
     int counts[4];
     bool in_pairs;
     oly_copy_work *copies;
-    oly_wires wires;
+    oly_message_list messages;
 } scatterer;
 
 static int cell_of(const scatterer *s, int device, int slot)
@@ -160,7 +160,7 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
             oly_place to = place_in(s, bases[k], &box, &box);
             to.offset = used;
             OLY_TRY(oly_messages_add(
-                p, &s->wires,
+                p, &s->messages,
                 &(oly_process_message){
                     process_at(s, sources[k]), false, {position, sources[k]}, piece_of(s, d, sources[k], &to, &box)}));
         }
@@ -186,7 +186,7 @@ static oly_status send(scatterer *s, int d, const int *members)
             continue;
         oly_place from = place_in(s, cell_of(s, d, s->slot), &whole, &box);
         OLY_TRY(oly_messages_add(
-            s->p, &s->wires,
+            s->p, &s->messages,
             &(oly_process_message){process, true, {members[k], position}, piece_of(s, d, members[k], &from, &box)}));
     }
     return OLY_OK;
@@ -196,26 +196,27 @@ static oly_status send(scatterer *s, int d, const int *members)
  * (overlap_scatter.c). */
 static oly_status note_departures(const scatterer *s, oly_step *move)
 {
-    if (s->n_rounds > 1 || s->wires.n == 0)
+    if (s->n_rounds > 1 || s->messages.n == 0)
         return OLY_OK;
-    oly_arrival *departures = OLY_PLAN_NEW(s->p, oly_arrival, s->wires.n);
+    oly_arrival *departures = OLY_PLAN_NEW(s->p, oly_arrival, s->messages.n);
     OLY_PLAN_CHECK(departures);
-    for (int k = 0; k < s->wires.n; k++)
-        if (s->wires.wire[k].sending)
-            departures[move->move.n_departures++] = (oly_arrival){s->wires.wire[k].peer, s->wires.wire[k].piece};
+    for (int k = 0; k < s->messages.n; k++)
+        if (s->messages.message[k].sending)
+            departures[move->move.n_departures++] =
+                (oly_arrival){s->messages.message[k].peer, s->messages.message[k].piece};
     move->move.departures = departures;
     return OLY_OK;
 }
 
-static oly_status add_fold(scatterer *s, oly_block *b, const oly_reduction_rule *rule, int n_groups,
-                           const oly_reduction_work *groups, int target_slot)
+static oly_status add_reduction(scatterer *s, oly_block *b, const oly_reduction_rule *rule, int n_groups,
+                                const oly_reduction_work *groups, int target_slot)
 {
     oly_step *step = oly_step_add(s->p, b, OLY_STEP_REDUCTION, s->node, "fold");
     OLY_PLAN_CHECK(step);
-    step->fold.combiner = rule->combiner;
-    step->fold.dtype = s->node->type.dtype;
-    step->fold.n_groups = n_groups;
-    step->fold.groups = groups;
+    step->reduction.combiner = rule->combiner;
+    step->reduction.dtype = s->node->type.dtype;
+    step->reduction.n_groups = n_groups;
+    step->reduction.groups = groups;
     for (int g = 0; g < n_groups; g++)
         step->work += (double)(groups[g].end - groups[g].begin) * s->n_sources;
     oly_slot_use(s->p, s->slot);
@@ -245,7 +246,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule
     }
     oly_exchange *exchange;
     OLY_TRY(note_departures(s, &move));
-    OLY_TRY(oly_messages_exchange(p, &s->wires, (size_t)s->element, &exchange));
+    OLY_TRY(oly_messages_exchange(p, &s->messages, (size_t)s->element, &exchange));
     oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, s->node, "reduce-scatter");
     if (!step) {
         oly_exchange_free(exchange);
@@ -267,7 +268,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule
         step->work += 1;
     oly_slot_use(p, s->slot);
     oly_slot_use(p, s->staging);
-    return add_fold(s, b, rule, n_groups, groups, target_slot);
+    return add_reduction(s, b, rule, n_groups, groups, target_slot);
 }
 
 /* The memory that a process needs for partial results that cannot be folded in place. */

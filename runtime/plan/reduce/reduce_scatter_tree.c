@@ -57,7 +57,7 @@ typedef struct lister {
     bool first, last;
     oly_scatter_widths widths;
     holdings *before, *after; /* [n_devices] */
-    oly_wires wires;
+    oly_message_list messages;
     int n_copies, copy_room, n_groups, group_room;
     oly_copy_work *copies;
     oly_reduction_work *groups;
@@ -227,8 +227,8 @@ static oly_piece piece_at(const oly_class_piece *from, bool dense, int buffer, i
 }
 
 /* Pieces of a message are sorted by receiver, source, class and number. */
-static oly_status add_wires(lister *l, bool sending, int64_t number, int receiver, int source,
-                            const oly_class_pieces *pieces, int buffer, int64_t offset)
+static oly_status add_messages(lister *l, bool sending, int64_t number, int receiver, int source,
+                               const oly_class_pieces *pieces, int buffer, int64_t offset)
 {
     int peer = process_at(l->c, sending ? receiver : source);
     for (int k = 0; k < pieces->n; k++) {
@@ -236,7 +236,7 @@ static oly_status add_wires(lister *l, bool sending, int64_t number, int receive
         piece.device = oly_mesh_device_id(l->c->shape.mesh, sending ? source : receiver);
         piece.peer_device = oly_mesh_device_id(l->c->shape.mesh, sending ? receiver : source);
         OLY_TRY(oly_messages_add(
-            l->c->p, &l->wires,
+            l->c->p, &l->messages,
             &(oly_process_message){peer, sending, {(int64_t)receiver << 32 | source, number << 16 | k}, piece}));
     }
     return OLY_OK;
@@ -308,7 +308,7 @@ static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
         if (device >= 0)
             OLY_TRY(add_copies(l, &pieces, from, offset, bases[k], room + *used));
         else
-            OLY_TRY(add_wires(l, false, h->number, position, source, &pieces, bases[k], room + *used));
+            OLY_TRY(add_messages(l, false, h->number, position, source, &pieces, bases[k], room + *used));
         *used += (bytes + 63) / 64 * 64;
     }
     bases[n] = cell_of(c, d, l->last ? c->target_slot : c->room);
@@ -335,9 +335,9 @@ static oly_status send(lister *l, int d, const holding *h)
             continue;
         oly_class_pieces pieces;
         OLY_TRY(pieces_of(l, c->p->position[d], &class, &h->class, &pieces));
-        OLY_TRY(add_wires(l, true, oly_class_number(s, &class), receiver, c->p->position[d], &pieces,
-                          cell_of(c, d, l->first ? c->slot : c->room),
-                          l->first ? 0 : held_at(l, d, false) + h->offset * c->element));
+        OLY_TRY(add_messages(l, true, oly_class_number(s, &class), receiver, c->p->position[d], &pieces,
+                             cell_of(c, d, l->first ? c->slot : c->room),
+                             l->first ? 0 : held_at(l, d, false) + h->offset * c->element));
     }
     return OLY_OK;
 }
@@ -376,7 +376,7 @@ static oly_status list_level(const void *of, int number, oly_reduction_level *ma
     oly_status st = list_devices(&l);
     oly_arena_free(&l.scratch);
     if (st == OLY_OK)
-        st = oly_messages_exchange(c->p, &l.wires, (size_t)c->element, &made->exchange);
+        st = oly_messages_exchange(c->p, &l.messages, (size_t)c->element, &made->exchange);
     made->n_copies = l.n_copies;
     made->copies = l.copies;
     made->n_groups = l.n_groups;
@@ -512,13 +512,13 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     step->detail = said.detail;
     step->members = oly_axis_list_parts(p->mesh, axes);
     step->over = *axes;
-    step->fold.combiner = rule->combiner;
-    step->fold.dtype = node->type.dtype;
-    step->fold.n_read = 1;
-    step->fold.n_written = 2;
-    step->fold.slots = slots;
-    step->fold.levels = &c->levels;
-    step->fold.n_levels_run = c->levels.n;
+    step->reduction.combiner = rule->combiner;
+    step->reduction.dtype = node->type.dtype;
+    step->reduction.n_read = 1;
+    step->reduction.n_written = 2;
+    step->reduction.slots = slots;
+    step->reduction.levels = &c->levels;
+    step->reduction.n_levels_run = c->levels.n;
     oly_slot_use(p, slot);
     oly_slot_use(p, c->room);
     oly_slot_use(p, target_slot);

@@ -28,16 +28,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* -- one stage ----------------------------------------------------------------------------------------------------------- */
 
 /* A piece with its destination. Sorted, they form messages whose pieces are in the same order at both ends. */
-typedef struct wire {
+typedef struct entry {
     int peer;
     int64_t key[2];
     oly_reduction_piece piece;
-} wire;
+} entry;
 
-typedef struct wires {
+typedef struct entry_list {
     int n, capacity;
-    wire *wire;
-} wires;
+    entry *entry;
+} entry_list;
 
 typedef struct maker {
     oly_mesh mesh;
@@ -51,7 +51,7 @@ typedef struct maker {
     int (*by_position)[2];               /* [n_devices] position and device, sorted */
     int *bucket, buckets; /* hash table of groups by their lists: a power of two, open addressing; -1: empty */
     int *staged, *staged_position, staged_capacity;
-    wires partials[2], results[2]; /* received, sent */
+    entry_list partials[2], results[2]; /* received, sent */
 } maker;
 
 static int process_at(oly_mesh mesh, int position)
@@ -86,18 +86,18 @@ static int index_of(const int *processes, int n, int r)
     return j;
 }
 
-static oly_status add_wire(maker *m, wires *w, const wire *one)
+static oly_status add_entry(maker *m, entry_list *w, const entry *one)
 {
     if (w->n == w->capacity) {
         int capacity = w->capacity ? 2 * w->capacity : 32;
-        wire *more = OLY_ARENA_NEW(m->scratch, wire, capacity);
+        entry *more = OLY_ARENA_NEW(m->scratch, entry, capacity);
         OLY_PLAN_CHECK(more);
         if (w->n)
-            memcpy(more, w->wire, sizeof *more * (size_t)w->n);
-        w->wire = more;
+            memcpy(more, w->entry, sizeof *more * (size_t)w->n);
+        w->entry = more;
         w->capacity = capacity;
     }
-    w->wire[w->n++] = *one;
+    w->entry[w->n++] = *one;
     return OLY_OK;
 }
 
@@ -125,10 +125,10 @@ static oly_status stage_partial(maker *m, int group, int position, int *number)
     part->n_staged++;
     const oly_reduction_team *g = &m->groups[group];
     int64_t key = part->sliced ? g->first_source : 0;
-    return add_wire(m, &m->partials[0],
-                    &(wire){process_at(m->mesh, position),
-                            {key, position},
-                            {group, g->slice, *number, oly_mesh_device_id(m->mesh, position), false}});
+    return add_entry(m, &m->partials[0],
+                     &(entry){process_at(m->mesh, position),
+                              {key, position},
+                              {group, g->slice, *number, oly_mesh_device_id(m->mesh, position), false}});
 }
 
 static int compare_first(const void *a, const void *b)
@@ -220,9 +220,9 @@ static oly_status send_partial(maker *m, int d)
         if (r == oly_mesh_my_process())
             continue;
         int slice = part->sliced ? index_of(processes, n_processes, r) : 0;
-        OLY_TRY(add_wire(
+        OLY_TRY(add_entry(
             m, &m->partials[1],
-            &(wire){r, {part->sliced ? g->first_source : 0, m->position[d]}, {m->group_of[d], slice, d, -1, false}}));
+            &(entry){r, {part->sliced ? g->first_source : 0, m->position[d]}, {m->group_of[d], slice, d, -1, false}}));
     }
     return OLY_OK;
 }
@@ -247,11 +247,11 @@ static oly_status hand_round(maker *m, int group, const int *list)
         if (processes[k] == oly_mesh_my_process())
             continue;
         int there = first_of(m, list, g->n_sources, processes[k]);
-        OLY_TRY(add_wire(m, &m->results[1],
-                         &(wire){processes[k], {g->first_source, 0}, {group, g->slice, g->outs[0], there, false}}));
+        OLY_TRY(add_entry(m, &m->results[1],
+                          &(entry){processes[k], {g->first_source, 0}, {group, g->slice, g->outs[0], there, false}}));
         for (int o = 0; o < g->n_outs; o++)
-            OLY_TRY(add_wire(m, &m->results[0],
-                             &(wire){processes[k], {g->first_source, 0}, {group, k, g->outs[o], there, false}}));
+            OLY_TRY(add_entry(m, &m->results[0],
+                              &(entry){processes[k], {g->first_source, 0}, {group, k, g->outs[o], there, false}}));
     }
     return OLY_OK;
 }
@@ -265,35 +265,35 @@ static int compare(int64_t a, int64_t b)
 
 static int in_order(const void *a, const void *b)
 {
-    const wire *x = a, *y = b;
+    const entry *x = a, *y = b;
     int c = compare(x->peer, y->peer);
     c = c ? c : compare(x->key[0], y->key[0]);
     c = c ? c : compare(x->key[1], y->key[1]);
     return c ? c : compare(x->piece.at, y->piece.at);
 }
 
-static bool is_repeated(const wire *w)
+static bool is_repeated(const entry *w)
 {
     return w->peer == w[-1].peer && w->key[0] == w[-1].key[0] && w->key[1] == w[-1].key[1];
 }
 
 /* A piece needed twice by a process is sent once. */
-static oly_status list_messages(maker *m, wires *w, bool sent, oly_reduction_messages *messages)
+static oly_status list_messages(maker *m, entry_list *w, bool sent, oly_reduction_messages *messages)
 {
     if (w->n == 0)
         return OLY_OK;
-    qsort(w->wire, (size_t)w->n, sizeof *w->wire, in_order);
+    qsort(w->entry, (size_t)w->n, sizeof *w->entry, in_order);
     oly_reduction_message *message = OLY_ARENA_NEW(m->arena, oly_reduction_message, w->n);
     oly_reduction_piece *pieces = OLY_ARENA_NEW(m->arena, oly_reduction_piece, w->n);
     OLY_PLAN_CHECK(message);
     OLY_PLAN_CHECK(pieces);
     for (int k = 0; k < w->n; k++) {
-        bool repeated = k > 0 && is_repeated(&w->wire[k]);
+        bool repeated = k > 0 && is_repeated(&w->entry[k]);
         if (repeated && sent)
             continue;
-        if (k == 0 || w->wire[k].peer != w->wire[k - 1].peer)
-            message[messages->n++] = (oly_reduction_message){w->wire[k].peer, 0, pieces + messages->n_pieces};
-        pieces[messages->n_pieces] = w->wire[k].piece;
+        if (k == 0 || w->entry[k].peer != w->entry[k - 1].peer)
+            message[messages->n++] = (oly_reduction_message){w->entry[k].peer, 0, pieces + messages->n_pieces};
+        pieces[messages->n_pieces] = w->entry[k].piece;
         pieces[messages->n_pieces++].repeated = repeated;
         message[messages->n - 1].n_pieces++;
     }

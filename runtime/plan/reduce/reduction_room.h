@@ -5,8 +5,8 @@
 #include "plan/reduce/reduction_pattern.h"
 
 /* A value being reduced. */
-typedef struct folded {
-    const oly_folded *of;
+typedef struct reduced_value {
+    const oly_reduction_item *of;
     const oly_reduction_part *part; /* of the current stage */
     const oly_reduction_pattern *pattern;
     int64_t largest;   /* bytes of the first device's partial result, the largest; the same on every process */
@@ -14,7 +14,7 @@ typedef struct folded {
     int from, read;    /* slot of the partial results, in the first stage possibly another; where those here are read */
     const int64_t *counts; /* [n_devices] elements on a device */
     int at[2];             /* next message of its part: received, sent */
-} folded;
+} reduced_value;
 
 enum { TEXTS = 8, EXCHANGES = 16 };
 
@@ -34,9 +34,9 @@ typedef struct oly_reduction_room {
     oly_message *messages;
     oly_piece *pieces;
     int *same;
-    int64_t *of_devices;                                         /* of all values: folded.counts */
+    int64_t *of_devices;                                         /* of all values: reduced_value.counts */
     int n_counts, n_offsets, n_messages, n_pieces, n_of_devices; /* capacities */
-    folded values[OLY_REDUCTION_TOGETHER];
+    reduced_value values[OLY_REDUCTION_TOGETHER];
     struct { /* details of steps: few different ones, so they are shared */
         oly_combiner combiner;
         int members, n_values, levels;
@@ -52,7 +52,7 @@ typedef struct folder {
     oly_planner *p;
     oly_reduction_room *room;
     int n;
-    folded *values[OLY_REDUCTION_TOGETHER];
+    reduced_value *values[OLY_REDUCTION_TOGETHER];
     int64_t element; /* bytes */
     int round, n_rounds;
     bool once;   /* listed once and then discarded: exchanges are not remembered */
@@ -62,11 +62,11 @@ typedef struct folder {
 } folder;
 
 /* -- reduction_steps.c -- */
-/* Puts the values in p->fold_room. *most: the largest number of stages. */
+/* Puts the values in p->reduction_room. *most: the largest number of stages. */
 oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *axes, int n_items,
-                                const oly_folded *items, int *most);
+                                const oly_reduction_item *items, int *most);
 /* Selects the values that have a stage `left` before the end. */
-void oly_reduction_stage_of(folder *f, int n_items, const oly_folded *items, int left);
+void oly_reduction_stage_of(folder *f, int n_items, const oly_reduction_item *items, int left);
 /* Computes where everything is that a round of a stage folds: all groups of its values, with room for staged partial
  * results. */
 oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged);
@@ -80,9 +80,9 @@ const char *oly_reduction_detail(const folder *f, oly_combiner combiner, int mem
 void oly_reduction_describe(const folder *f, oly_step *step, int *members);
 /* If the last group of positions is shorter, several groups of a process may fold the same partial result, and one's
  * result must not overwrite it: the stage then reads copies. The same on every process. */
-bool oly_reduction_reads_copies(const folder *f, const folded *v);
+bool oly_reduction_reads_copies(const folder *f, const reduced_value *v);
 /* Lists the copies of a value's partial results to another slot. Returns their number, at most that of devices. */
-int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_work *copies);
+int oly_reduction_copies(const folder *f, const reduced_value *v, int slot, oly_copy_work *copies);
 
 /* -- reduction_rounds.c -- */
 /* The number of rounds into which a stage is divided, so that staged partial results fit the limit; the same on every
@@ -93,10 +93,10 @@ int oly_reduction_rounds_at_most(const folder *f);
 
 /* -- lazy_reduction.c -- */
 /* Are reductions over these axes listed when they first run? */
-bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes);
+bool oly_reduces_lazily(const oly_planner *p, const oly_axis_list *axes);
 /* Are the results of all stages so small that one thread should fold them? The same on every process. */
 bool oly_reduction_is_small(const folder *f, int n_items, int stages);
 /* Does the last `stages` stages of oly_add_reductions in one step. */
 oly_status oly_reduction_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                                   const oly_folded *items, int stages);
+                                   const oly_reduction_item *items, int stages);
 #endif

@@ -11,12 +11,12 @@ int64_t oly_reduction_limit(void)
 
 int64_t oly_reduction_limit_left(const oly_planner *p)
 {
-    return oly_reduction_limit() - (p->fold_share ? p->fold_share->taken : 0);
+    return oly_reduction_limit() - (p->reduction_share ? p->reduction_share->taken : 0);
 }
 
 int oly_reduction_staging(oly_planner *p, oly_block *b)
 {
-    int slot = p->fold_share ? p->fold_share->staging : oly_slot_new(p, NULL, 0);
+    int slot = p->reduction_share ? p->reduction_share->staging : oly_slot_new(p, NULL, 0);
     if (slot >= 0)
         p->plan->slots[slot].block = b;
     return slot;
@@ -32,7 +32,7 @@ void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
 }
 
 /* An upper bound of what a process stages for one value in a single round. */
-static int64_t staged_by(const folder *f, const folded *v, int process)
+static int64_t staged_by(const folder *f, const reduced_value *v, int process)
 {
     oly_mesh mesh = f->p->mesh;
     int first, n_last = 0, last[OLY_REDUCTION_SOURCES], n = oly_mesh_devices_of(process, &first);

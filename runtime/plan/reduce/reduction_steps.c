@@ -65,7 +65,7 @@ static void stage_partials(folder *f)
 {
     int64_t bytes = 0, begin, end;
     for (int k = 0; k < f->n; k++) {
-        const folded *v = f->values[k];
+        const reduced_value *v = f->values[k];
         for (int j = 0; j < v->part->n_staged; j++) {
             const oly_reduction_team *g = &v->part->groups[v->part->staged[j]];
             slice_of(f, f->room->counts[v->first + v->part->staged[j]], g->slice, g->slices, &begin, &end);
@@ -77,7 +77,7 @@ static void stage_partials(folder *f)
 }
 
 /* Fills in a value's groups, whose lists begin at `bases`, `offsets` and `outs`. */
-static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *offsets, int *outs)
+static void fill_groups(const folder *f, const reduced_value *v, int *bases, int64_t *offsets, int *outs)
 {
     const oly_plan *plan = f->p->plan;
     int staging = oly_cell(plan, 0, f->staging), own = oly_cell(plan, 0, v->of->slot),
@@ -126,7 +126,7 @@ oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged)
     int n = 0;
     *n_staged = 0;
     for (int k = 0; k < f->n; k++) {
-        folded *v = f->values[k];
+        reduced_value *v = f->values[k];
         v->first = n;
         v->staged = *n_staged;
         n += v->part->n_groups;
@@ -176,13 +176,13 @@ typedef struct listing {
     int n_messages, n_pieces;
 } listing;
 
-static const oly_reduction_messages *messages_of(const listing *l, const folded *v, bool sent)
+static const oly_reduction_messages *messages_of(const listing *l, const reduced_value *v, bool sent)
 {
     return l->results ? &v->part->results[sent] : &v->part->partials[sent];
 }
 
 /* Appends a value's non-empty pieces to the message. */
-static void add_pieces(listing *l, const folded *v, const oly_reduction_message *from, bool sent, oly_message *m)
+static void add_pieces(listing *l, const reduced_value *v, const oly_reduction_message *from, bool sent, oly_message *m)
 {
     const folder *f = l->f;
     bool staged = !l->results && !sent;
@@ -241,7 +241,7 @@ static int list_messages(listing *l, bool sent)
 /* What kind of exchange this is, if exchanges of its kind can be reused. */
 static bool kind_of(const folder *f, bool results, made_exchange *kind)
 {
-    const folded *v = f->values[0];
+    const reduced_value *v = f->values[0];
     const int64_t *counts = &f->room->counts[v->first];
     for (int g = 1; g < v->part->n_groups; g++)
         if (counts[g] != counts[0])
@@ -327,7 +327,7 @@ void oly_reduction_describe(const folder *f, oly_step *step, int *members)
 {
     *members = 1;
     for (int k = 0; k < f->n; k++) {
-        const folded *v = f->values[k];
+        const reduced_value *v = f->values[k];
         int64_t bytes = 0;
         for (int g = 0; g < v->part->n_groups; g++) {
             const oly_reduction_team *team = &v->part->groups[g];
@@ -340,7 +340,7 @@ void oly_reduction_describe(const folder *f, oly_step *step, int *members)
             step->wire += team->n_outs * 2 * (team->n_sources - 1) * n / team->n_sources;
         }
         step->bytes += bytes;
-        step->fold.sliced = step->fold.sliced || v->part->sliced;
+        step->reduction.sliced = step->reduction.sliced || v->part->sliced;
         *members = v->part->members > *members ? v->part->members : *members;
     }
 }
@@ -348,7 +348,7 @@ void oly_reduction_describe(const folder *f, oly_step *step, int *members)
 static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 {
     oly_planner *p = f->p;
-    const oly_folded *first = f->values[0]->of;
+    const oly_reduction_item *first = f->values[0]->of;
     oly_exchange *exchange, *second;
     int n_groups, n_staged;
     OLY_TRY(oly_reduction_place(f, &n_groups, &n_staged));
@@ -364,16 +364,16 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     step->exchange = exchange;
     step->second = second;
     step->over = *axes;
-    step->fold.combiner = first->rule.combiner;
-    step->fold.dtype = first->node->type.dtype;
-    step->fold.n_groups = n_groups;
-    step->fold.groups = f->groups;
-    step->fold.n_read = f->n_read;
-    step->fold.n_written = f->n;
-    step->fold.slots = f->slots;
+    step->reduction.combiner = first->rule.combiner;
+    step->reduction.dtype = first->node->type.dtype;
+    step->reduction.n_groups = n_groups;
+    step->reduction.groups = f->groups;
+    step->reduction.n_read = f->n_read;
+    step->reduction.n_written = f->n;
+    step->reduction.slots = f->slots;
     oly_reduction_describe(f, step, &step->members);
     step->messages = step->members - 1;
-    step->detail = oly_reduction_detail(f, step->fold.combiner, step->members, 1);
+    step->detail = oly_reduction_detail(f, step->reduction.combiner, step->members, 1);
     for (int k = 0; k < f->n; k++) {
         oly_slot_use(p, f->values[k]->from);
         oly_slot_use(p, f->values[k]->read);
@@ -385,7 +385,7 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 
 /* -- uneven stages ------------------------------------------------------------------------------------------------------- */
 
-bool oly_reduction_reads_copies(const folder *f, const folded *v)
+bool oly_reduction_reads_copies(const folder *f, const reduced_value *v)
 {
     oly_mesh mesh = f->p->mesh;
     int64_t each = oly_mesh_devices_each();
@@ -399,7 +399,7 @@ bool oly_reduction_reads_copies(const folder *f, const folded *v)
     return false;
 }
 
-int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_work *copies)
+int oly_reduction_copies(const folder *f, const reduced_value *v, int slot, oly_copy_work *copies)
 {
     const oly_plan *plan = f->p->plan;
     int n = 0;
@@ -416,7 +416,7 @@ int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_wo
 }
 
 /* Copies the partial results, and folds from the copies. */
-static oly_status set_aside(const folder *f, oly_block *b, folded *v)
+static oly_status set_aside(const folder *f, oly_block *b, reduced_value *v)
 {
     oly_planner *p = f->p;
     oly_region r = oly_region_of_layout(v->of->layout);
@@ -438,7 +438,7 @@ static oly_status set_aside(const folder *f, oly_block *b, folded *v)
     return OLY_OK;
 }
 
-static int64_t largest_part(const oly_folded *of)
+static int64_t largest_part(const oly_reduction_item *of)
 {
     int64_t most = (int64_t)oly_dtype_size(of->node->type.dtype);
     for (int d = 0; d < of->layout->rank; d++)
@@ -447,21 +447,21 @@ static int64_t largest_part(const oly_folded *of)
 }
 
 oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *axes, int n_items,
-                                const oly_folded *items, int *most)
+                                const oly_reduction_item *items, int *most)
 {
     int n_devices = p->plan->n_devices;
-    if (!p->fold_room)
-        p->fold_room = OLY_PLAN_NEW(p, oly_reduction_room, 1);
-    OLY_PLAN_CHECK(p->fold_room);
-    oly_reduction_room *r = p->fold_room;
+    if (!p->reduction_room)
+        p->reduction_room = OLY_PLAN_NEW(p, oly_reduction_room, 1);
+    OLY_PLAN_CHECK(p->reduction_room);
+    oly_reduction_room *r = p->reduction_room;
     *f = (folder){.p = p, .room = r, .element = (int64_t)oly_dtype_size(items[0].node->type.dtype), .n_rounds = 1};
     r->of_devices = room_for(p, r->of_devices, &r->n_of_devices, n_items * n_devices, sizeof *r->of_devices);
     OLY_PLAN_CHECK(r->of_devices);
     *most = 0;
     for (int k = 0; k < n_items; k++) {
-        folded *v = &r->values[k];
+        reduced_value *v = &r->values[k];
         int64_t *counts = r->of_devices + k * n_devices;
-        *v = (folded){.of = &items[k], .largest = largest_part(&items[k]), .counts = counts};
+        *v = (reduced_value){.of = &items[k], .largest = largest_part(&items[k]), .counts = counts};
         for (int d = 0; d < n_devices; d++)
             counts[d] = p->position[d] < 0 ? 0 : elements_at(items[k].layout, p->position[d]);
         OLY_TRY(oly_reduction_pattern_of(p, axes, &items[k].rule, v->largest > SLICED_BYTES, &v->pattern));
@@ -471,11 +471,11 @@ oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *
 }
 
 /* Values with fewer stages join later, so that all end with a common last stage. */
-void oly_reduction_stage_of(folder *f, int n_items, const oly_folded *items, int left)
+void oly_reduction_stage_of(folder *f, int n_items, const oly_reduction_item *items, int left)
 {
     f->n = 0;
     for (int k = 0; k < n_items; k++) {
-        folded *v = &f->room->values[k];
+        reduced_value *v = &f->room->values[k];
         if (v->pattern->n_stages < left)
             continue;
         v->from = v->read = v->pattern->n_stages == left ? items[k].from : items[k].slot;
@@ -513,11 +513,11 @@ static bool stays_here(const folder *f)
 }
 
 oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_folded *items)
+                              const oly_reduction_item *items)
 {
     folder f;
     int left;
-    bool later = oly_folds_later(p, axes);
+    bool later = oly_reduces_lazily(p, axes);
     OLY_TRY(oly_reduction_values(&f, p, axes, n_items, items, &left));
     for (; left > 0; left--) {
         oly_reduction_stage_of(&f, n_items, items, left);

@@ -37,16 +37,16 @@ int oly_reduction_most_stages(oly_mesh mesh, const oly_axis_list *axes);
 
 /* -- reduction_steps.c -- */
 /* A value with its partial results in slot `from` and its result in `slot`, which may be the same. */
-typedef struct oly_folded {
+typedef struct oly_reduction_item {
     const oly_node *node;
     const oly_layout *layout;
     int from, slot;
     oly_reduction_rule rule;
-} oly_folded;
+} oly_reduction_item;
 enum { OLY_REDUCTION_TOGETHER = 64 };
 /* Adds the steps that reduce these values, at most OLY_REDUCTION_TOGETHER, with one combiner and element type. */
 oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_folded *items);
+                              const oly_reduction_item *items);
 /* Bytes of partial results from other processes that may wait at a time: a quarter of OLYMPUS_EXCHANGE_MEMORY. What
  * needs more is done in rounds, each for a part of the elements. */
 int64_t oly_reduction_limit(void);

@@ -1,7 +1,7 @@
 /* Reductions in levels that are listed when they first run: a plan has one step and one exchange for them, and
  * planning time does not depend on the number of levels. A staged exchange (communicator.h) receives what a level
  * combines and then has the executor combine it (oly_staged_reduction in steps.h), before the next stage sends the
- * results. So small reductions over many processes advance whenever the lane waits for something, as all exchanges
+ * results. So small reductions over many processes advance whenever the communication queue waits for something, as all exchanges
  * in progress do. Called by lazy_reduction.c, reduce_scatter_tree.c and runtime/run. */
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
@@ -9,7 +9,7 @@
 oly_status oly_reduction_level_of(const oly_plan *plan, oly_reduction_levels *levels, int number,
                                   oly_reduction_level **level)
 {
-    oly_arena *arena = (oly_arena *)(uintptr_t)&plan->arena; /* safe: only the lane lists */
+    oly_arena *arena = (oly_arena *)(uintptr_t)&plan->arena; /* safe: only the communication queue lists levels */
     *level = NULL;
     if (!levels->level) {
         levels->level = OLY_ARENA_NEW(arena, oly_reduction_level, levels->n);
@@ -42,10 +42,10 @@ oly_status oly_reduction_levels_exchange(oly_plan *plan, oly_step *step, oly_lev
     if (!s)
         return oly_out_of_memory(sizeof *s, "a plan");
     *s = (oly_staged_reduction){.plan = plan,
-                                .levels = step->fold.levels,
-                                .combiner = step->fold.combiner,
-                                .dtype = step->fold.dtype,
-                                .stages = step->fold.sliced ? 2 : 1};
+                                .levels = step->reduction.levels,
+                                .combiner = step->reduction.combiner,
+                                .dtype = step->reduction.dtype,
+                                .stages = step->reduction.sliced ? 2 : 1};
     int n_stages = way == OLY_LEVELS_ALL ? s->levels->n * s->stages : 1;
     s->outline = (oly_exchange_outline){.bytes_sent = step->wire,
                                         .bytes_received = step->wire,
@@ -56,8 +56,8 @@ oly_status oly_reduction_levels_exchange(oly_plan *plan, oly_step *step, oly_lev
                                         .list = list_stage,
                                         .context = s};
     if (n_stages > 1) {
-        step->fold.staged = s;
-        step->fold.n_levels_run = 0;
+        step->reduction.staged = s;
+        step->reduction.n_levels_run = 0;
     }
     return oly_exchange_make_later(&s->outline, &step->exchange);
 }

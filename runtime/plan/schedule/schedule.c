@@ -115,9 +115,9 @@ static void add_wait(scheduler *s, oly_exchange *x, const oly_step *of, int star
     add_item(s, &wait, start, false);
 }
 
-static void add_fold(scheduler *s, const oly_step *step)
+static void add_reduction(scheduler *s, const oly_step *step)
 {
-    oly_step fold = *step;
+    oly_step reduction = *step;
     if (step->exchange) {
         oly_step start = {.kind = OLY_STEP_MOVE, .node = step->node, .what = partials, .out_slot = -1};
         start.exchange = step->exchange;
@@ -126,13 +126,13 @@ static void add_fold(scheduler *s, const oly_step *step)
         if (it)
             it->flight = oly_cost_step(s->p->plan, step);
         add_wait(s, step->exchange, step, s->n - 1, -1);
-        fold.exchange = NULL;
-        fold.begun = true;
+        reduction.exchange = NULL;
+        reduction.begun = true;
     }
-    fold.starts = fold.second;
-    add_item(s, &fold, -1, true);
-    if (fold.second)
-        add_wait(s, fold.second, step, s->n - 1, -1);
+    reduction.starts = reduction.second;
+    add_item(s, &reduction, -1, true);
+    if (reduction.second)
+        add_wait(s, reduction.second, step, s->n - 1, -1);
 }
 
 /* Lets the product that was added last send its blocks itself, if that pays. */
@@ -220,7 +220,7 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
 /* The transfer that brings the first margins of a field; -1: none. */
 static int mover_of_fields(const scheduler *s, const oly_step *step)
 {
-    const oly_tiling *m = step->stencil.march;
+    const oly_tiling *m = step->stencil.tiling;
     int mover = m ? -1 : s->mover[step->stencil.first_slot];
     for (int j = 0; m && j < m->form.n_fields && mover < 0; j++)
         mover = m->first_slot[j] < 0 ? -1 : s->mover[m->first_slot[j]];
@@ -253,7 +253,7 @@ static oly_status add_step(scheduler *s, const oly_step *step)
 {
     int at = s->n;
     if (step->kind == OLY_STEP_REDUCTION)
-        add_fold(s, step);
+        add_reduction(s, step);
     else if (step->kind == OLY_STEP_MOVE) {
         bool fed;
         OLY_TRY(feed(s, step, &fed));
@@ -506,7 +506,7 @@ static bool joins(oly_step *last, const oly_step *next)
 }
 
 /* Likewise the exchange of partial results, if no step comes between it and the reduction. */
-static bool joins_fold(oly_step *last, const oly_step *next)
+static bool joins_reduction(oly_step *last, const oly_step *next)
 {
     if (next->kind != OLY_STEP_REDUCTION || !next->begun || last->kind != OLY_STEP_MOVE || last->starts ||
         last->move.n_copies || last->what != partials || last->node != next->node)
@@ -525,7 +525,8 @@ static oly_status rebuild(scheduler *s, oly_block *b)
     int n = 0;
     for (int k = 0; k < s->n; k++) {
         const oly_step *step = &s->items[s->order[k]].step;
-        if (s->items[s->order[k]].inside || (n > 0 && (joins(&steps[n - 1], step) || joins_fold(&steps[n - 1], step))))
+        if (s->items[s->order[k]].inside ||
+            (n > 0 && (joins(&steps[n - 1], step) || joins_reduction(&steps[n - 1], step))))
             continue;
         steps[n++] = *step;
     }

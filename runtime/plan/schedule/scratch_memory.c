@@ -141,7 +141,7 @@ bool oly_output_may_take(const oly_plan *plan, int input, int output)
         return false;
     const oly_step *s = step_numbered(plan->main, in->last);
     if (s && s->kind == OLY_STEP_STENCIL) /* the first pass reads the input, the last one writes the result */
-        return !s->stencil.march && s->out_slot == out_slot && s->stencil.count > s->stencil.pass;
+        return !s->stencil.tiling && s->out_slot == out_slot && s->stencil.count > s->stencil.pass;
     return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, in_slot, out_slot);
 }
 

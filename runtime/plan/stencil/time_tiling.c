@@ -19,7 +19,7 @@ typedef struct lowering {
     oly_layout *outside; /* [n_fields] where each field is before and after the loop */
     oly_layout *inside;  /* [n_fields] split as the grid is */
     bool shifts;         /* some field is placed differently inside */
-    oly_tiling *march;
+    oly_tiling *tiling;
     oly_region *region; /* [n_fields] of the slots with margins */
     bool margins;
     int64_t count, extent[OLY_TILING_RANK]; /* steps; extents of the largest block */
@@ -30,7 +30,7 @@ typedef struct lowering {
 
 static bool is_cut(const lowering *w, int d)
 {
-    return w->layout.split[d].parts > 1 || w->march->form.wraps[d];
+    return w->layout.split[d].parts > 1 || w->tiling->form.wraps[d];
 }
 
 /* -- how many steps per pass --------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static int sort_in(int64_t *list, int n, int64_t x)
 static double points_needed(const lowering *w, const oly_tiling_need *needs, int n)
 {
     int64_t edge[OLY_TILING_RANK][128];
-    int n_edges[OLY_TILING_RANK] = {0}, at[OLY_TILING_RANK] = {0}, rank = w->march->form.rank;
+    int n_edges[OLY_TILING_RANK] = {0}, at[OLY_TILING_RANK] = {0}, rank = w->tiling->form.rank;
     double total = 0, block = 1;
     for (int d = 0; d < rank; d++) {
         block *= (double)w->extent[d];
@@ -92,9 +92,9 @@ static exchange_cost cost_of_exchange(const lowering *w, const oly_tiling_pass *
     exchange_cost x = {0, 0};
     oly_level level = OLY_LEVEL_PROCESS;
     double neighbours = 1;
-    bool corners = pass->steps > 1 || w->march->form.unrolled;
-    for (int j = 0; j < w->march->form.n_fields; j++)
-        x.bytes += (double)oly_dtype_size(w->march->form.field[j]->type.dtype) *
+    bool corners = pass->steps > 1 || w->tiling->form.unrolled;
+    for (int j = 0; j < w->tiling->form.n_fields; j++)
+        x.bytes += (double)oly_dtype_size(w->tiling->form.field[j]->type.dtype) *
                    points_needed(w, pass->needs[j], pass->n_needs[j]);
     for (int d = 0; d < w->layout.rank; d++) {
         int sides = (pass->field_lo[d] < 0) + (pass->field_hi[d] > 0);
@@ -122,7 +122,7 @@ static bool fits_blocks(const lowering *w, const oly_tiling_pass *pass)
 static oly_status choose_steps(lowering *w)
 {
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
-    oly_tiling *m = w->march;
+    oly_tiling *m = w->tiling;
     double best = -1, single = 0;
     if (oly_halo_steps()) {
         int64_t steps = oly_halo_steps() < w->count ? oly_halo_steps() : w->count;
@@ -160,7 +160,7 @@ static oly_status choose_steps(lowering *w)
  * only some that it reads. */
 static oly_region region_of_field(lowering *w, int j)
 {
-    const oly_tiling *m = w->march;
+    const oly_tiling *m = w->tiling;
     oly_region region = oly_region_of_layout(&w->layout);
     for (int d = 0; d < w->layout.rank; d++) {
         oly_region_dim *r = &region.dim[d];
@@ -177,7 +177,7 @@ static oly_region region_of_field(lowering *w, int j)
 
 static oly_status find_regions(lowering *w)
 {
-    int n = w->march->form.n_fields;
+    int n = w->tiling->form.n_fields;
     w->region = OLY_PLAN_NEW(w->p, oly_region, n);
     OLY_PLAN_CHECK(w->region);
     w->margins = w->shifts;
@@ -199,14 +199,14 @@ static oly_status find_wanted(lowering *w, const oly_tiling_pass *pass, int j, o
         part[k] = oly_region_of_layout(&w->inside[j]);
         for (int d = 0; d < w->layout.rank; d++) {
             int64_t size = w->layout.shape[d], from = need->from[d] > 0 ? need->from[d] : 0;
-            int64_t to = need->to[d] < size ? need->to[d] : size, at = from - w->march->form.align[j][d];
+            int64_t to = need->to[d] < size ? need->to[d] : size, at = from - w->tiling->form.align[j][d];
             if (is_cut(w, d) || need->lo[d] == need->hi[d])
                 part[k].dim[d] = (oly_region_dim){.split = oly_split_sliced(&w->layout.split[d], from, 1),
                                                   .n = to - from,
                                                   .scale = 1,
                                                   .lo = at + need->lo[d],
                                                   .hi = at + need->hi[d],
-                                                  .wraps = w->march->form.wraps[d]};
+                                                  .wraps = w->tiling->form.wraps[d]};
         }
     }
     part[n] = oly_region_of_layout(&w->inside[j]);
@@ -238,12 +238,12 @@ static oly_status plan_moves(lowering *w, oly_block *b, int n_fields, const oly_
 /* Brings what the first pass reads of all fields. */
 static oly_status bring_margins(lowering *w, const oly_tiling_pass *pass, const int *from, const int *to)
 {
-    const oly_tiling_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->tiling->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     OLY_PLAN_CHECK(moves);
     int n = 0;
     for (int j = 0; j < form->n_fields; j++) {
-        if (!is_read(w->march, j))
+        if (!is_read(w->tiling, j))
             continue;
         moves[n] = (oly_movement){.node = form->field[j],
                                   .from = &w->outside[j],
@@ -258,7 +258,7 @@ static oly_status bring_margins(lowering *w, const oly_tiling_pass *pass, const 
 /* Brings what later passes read, within the two slots of each field: one new block of steps for each. */
 static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slots[2])
 {
-    const oly_tiling_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->tiling->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     int *of[2] = {OLY_PLAN_NEW(w->p, int, form->n_fields), OLY_PLAN_NEW(w->p, int, form->n_fields)};
     OLY_PLAN_CHECK(moves && of[0] ? of[1] : NULL);
@@ -269,10 +269,10 @@ static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slot
     for (size_t element = 1; element <= 16; element *= 2) {
         int n = 0;
         for (int j = 0; j < form->n_fields; j++) {
-            if (oly_dtype_size(form->field[j]->type.dtype) != element || !is_read(w->march, j))
+            if (oly_dtype_size(form->field[j]->type.dtype) != element || !is_read(w->tiling, j))
                 continue;
             moves[n] = (oly_movement){.node = form->field[j], .from = &w->inside[j], .to = &w->region[j]};
-            OLY_TRY(find_wanted(w, &w->march->pass, j, &moves[n].wanted));
+            OLY_TRY(find_wanted(w, &w->tiling->pass, j, &moves[n].wanted));
             of[0][n] = slots[0][j];
             of[1][n++] = slots[1][j];
         }
@@ -286,11 +286,11 @@ static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slot
 /* all: also for fields that are only written. */
 static oly_status new_slots(lowering *w, const oly_region *r, bool all, int *slots)
 {
-    for (int j = 0; j < w->march->form.n_fields; j++) {
+    for (int j = 0; j < w->tiling->form.n_fields; j++) {
         slots[j] = -1;
-        if (!all && !is_read(w->march, j))
+        if (!all && !is_read(w->tiling, j))
             continue;
-        slots[j] = oly_slot_new(w->p, &r[j], oly_dtype_size(w->march->form.field[j]->type.dtype));
+        slots[j] = oly_slot_new(w->p, &r[j], oly_dtype_size(w->tiling->form.field[j]->type.dtype));
         if (slots[j] < 0)
             return OLY_MEMORY;
         w->p->plan->slots[slots[j]].block = w->f->block;
@@ -300,7 +300,7 @@ static oly_status new_slots(lowering *w, const oly_region *r, bool all, int *slo
 
 static oly_status take_fields(lowering *w, oly_block **blocks)
 {
-    oly_tiling *m = w->march;
+    oly_tiling *m = w->tiling;
     int n = m->form.n_fields, *first = OLY_PLAN_NEW(w->p, int, n), *before = OLY_PLAN_NEW(w->p, int, n);
     int *field[2] = {OLY_PLAN_NEW(w->p, int, n), OLY_PLAN_NEW(w->p, int, n)};
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
@@ -333,7 +333,7 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
 
 static oly_status new_blocks(lowering *w, const oly_layout *placed, int **slots)
 {
-    int n = w->march->form.n_fields;
+    int n = w->tiling->form.n_fields;
     oly_region *r = OLY_PLAN_NEW(w->p, oly_region, n);
     *slots = OLY_PLAN_NEW(w->p, int, n);
     OLY_PLAN_CHECK(r ? *slots : NULL);
@@ -348,7 +348,7 @@ static oly_status settle(lowering *w)
 {
     int *out;
     OLY_TRY(new_blocks(w, w->outside, &out));
-    w->result = w->march->out_slot = out;
+    w->result = w->tiling->out_slot = out;
     for (int k = 0; k < w->f->graph->n_nodes; k++) {
         oly_node *n = w->f->graph->nodes[k];
         if (oly_ops[n->op].lowering != OLY_LOWER_RESULT || n->in[0] != w->loop)
@@ -360,7 +360,7 @@ static oly_status settle(lowering *w)
     }
     if (w->shifts) {
         OLY_TRY(new_blocks(w, w->inside, &out));
-        w->march->out_slot = out;
+        w->tiling->out_slot = out;
     }
     return OLY_OK;
 }
@@ -368,15 +368,15 @@ static oly_status settle(lowering *w)
 /* Moves results that are placed differently inside to their final layout, all in one movement. */
 static oly_status hand_out(lowering *w)
 {
-    int n = w->march->form.n_fields;
+    int n = w->tiling->form.n_fields;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, n);
     oly_region *to = OLY_PLAN_NEW(w->p, oly_region, n);
     OLY_PLAN_CHECK(moves ? to : NULL);
     for (int j = 0; j < n; j++) {
         oly_region_from_layout(&to[j], &w->outside[j]);
-        moves[j] = (oly_movement){.node = w->march->form.field[j],
+        moves[j] = (oly_movement){.node = w->tiling->form.field[j],
                                   .from = &w->inside[j],
-                                  .from_slot = w->march->out_slot[j],
+                                  .from_slot = w->tiling->out_slot[j],
                                   .to = &to[j],
                                   .to_slot = w->result[j]};
     }
@@ -397,9 +397,9 @@ static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
             r.dim[e] = (oly_region_dim){.split = w->layout.split[d],
                                         .n = w->layout.shape[d],
                                         .scale = 1,
-                                        .lo = oly_smaller(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
-                                        .hi = oly_larger(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
-                                        .wraps = w->march->form.wraps[d]};
+                                        .lo = oly_smaller(w->tiling->pass.lo[d], w->tiling->first.lo[d]) + x->low[d],
+                                        .hi = oly_larger(w->tiling->pass.hi[d], w->tiling->first.hi[d]) + x->high[d],
+                                        .wraps = w->tiling->form.wraps[d]};
         if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends, so no copy is needed */
             r.dim[e].lo = oly_larger(r.dim[e].lo, 0);
             r.dim[e].hi = oly_smaller(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
@@ -423,7 +423,7 @@ static void place_fixed(const oly_tiling_fixed *x, const oly_region *r, int posi
 /* Brings values from outside once, before the loop, including margins. */
 static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *regions)
 {
-    const oly_tiling_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->tiling->form;
     oly_frame *body = w->f->bodies[w->loop->index];
     oly_node **nodes = OLY_PLAN_NEW(w->p, oly_node *, form->n_fixed + 1);
     OLY_PLAN_CHECK(nodes);
@@ -443,15 +443,15 @@ static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *re
 static oly_box in_grid(const lowering *w, oly_box b, int j)
 {
     for (int d = 0; d < b.rank; d++) {
-        b.lo[d] += w->march->form.align[j][d];
-        b.hi[d] += w->march->form.align[j][d];
+        b.lo[d] += w->tiling->form.align[j][d];
+        b.hi[d] += w->tiling->form.align[j][d];
     }
     return b;
 }
 
 static oly_status place_fields(lowering *w, int position, oly_tiling_device *v)
 {
-    int n = w->march->form.n_fields;
+    int n = w->tiling->form.n_fields;
     oly_box *own = OLY_PLAN_NEW(w->p, oly_box, n), *field = OLY_PLAN_NEW(w->p, oly_box, n);
     OLY_PLAN_CHECK(own ? field : NULL);
     for (int j = 0; j < n; j++) {
@@ -459,7 +459,7 @@ static oly_status place_fields(lowering *w, int position, oly_tiling_device *v)
         field[j] = in_grid(w, oly_region_box(&w->region[j], shape, position), j);
         own[j] = v->block;
         for (int d = 0; d < w->layout.rank; d++) {
-            int64_t lo = w->march->form.align[j][d], hi = lo + shape[d];
+            int64_t lo = w->tiling->form.align[j][d], hi = lo + shape[d];
             own[j].lo[d] = oly_smaller(oly_larger(own[j].lo[d], lo), hi);
             own[j].hi[d] = oly_smaller(oly_larger(own[j].hi[d], lo), hi);
         }
@@ -471,7 +471,7 @@ static oly_status place_fields(lowering *w, int position, oly_tiling_device *v)
 
 static oly_status fill_devices(lowering *w, const oly_reading *readings, const oly_region *regions, double *work)
 {
-    const oly_tiling_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->tiling->form;
     oly_tiling_device *devices = OLY_PLAN_NEW(w->p, oly_tiling_device, w->p->plan->n_devices);
     OLY_PLAN_CHECK(devices);
     for (int d = 0; d < w->p->plan->n_devices; d++) {
@@ -488,7 +488,7 @@ static oly_status fill_devices(lowering *w, const oly_reading *readings, const o
         devices[d].fixed = fixed;
         *work += (double)oly_box_count(&devices[d].block);
     }
-    w->march->device = w->devices = devices;
+    w->tiling->device = w->devices = devices;
     return OLY_OK;
 }
 
@@ -506,7 +506,7 @@ static void say_margin(oly_text *t, const char *comma, int64_t below, int64_t ab
 
 static void describe(lowering *w, oly_step *s, const oly_block *margins)
 {
-    const oly_tiling *m = w->march;
+    const oly_tiling *m = w->tiling;
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
     oly_text t = {0};
     int n_fields = 0;
@@ -547,7 +547,7 @@ static double instructions_of(const oly_tiling_form *form)
 
 static oly_status add_step(lowering *w)
 {
-    oly_tiling *m = w->march;
+    oly_tiling *m = w->tiling;
     oly_block *blocks[2] = {NULL, NULL};
     oly_reading *readings = OLY_PLAN_NEW(w->p, oly_reading, m->form.n_fixed + 1);
     oly_region *regions = OLY_PLAN_NEW(w->p, oly_region, m->form.n_fixed + 1);
@@ -576,9 +576,9 @@ static oly_status add_step(lowering *w)
         s->stencil.field_slot[k] = m->field_slot[k][0];
         s->stencil.margins[k] = blocks[k];
     }
-    s->stencil.march = m;
+    s->stencil.tiling = m;
     if (w->brings >= 0)
-        OLY_TRY(oly_overlap_march(w->p, s, &w->f->block->steps[w->brings], m, w->devices));
+        OLY_TRY(oly_overlap_tiling(w->p, s, &w->f->block->steps[w->brings], m, w->devices));
     describe(w, s, blocks[0]);
     return w->shifts ? hand_out(w) : OLY_OK;
 }
@@ -587,10 +587,10 @@ static oly_status add_step(lowering *w)
 static oly_status find_layouts(lowering *w, bool *alike)
 {
     oly_frame *body = w->f->bodies[w->loop->index];
-    w->outside = OLY_PLAN_NEW(w->p, oly_layout, w->march->form.n_fields);
+    w->outside = OLY_PLAN_NEW(w->p, oly_layout, w->tiling->form.n_fields);
     OLY_PLAN_CHECK(w->outside);
     *alike = true;
-    for (int j = 0; j < w->march->form.n_fields; j++) {
+    for (int j = 0; j < w->tiling->form.n_fields; j++) {
         oly_layout *l = &w->outside[j];
         *l = oly_node_layout(w->p, body, body->graph->inputs[1 + j]);
         for (int d = 0; d < l->rank && *alike; d++) {
@@ -607,18 +607,18 @@ static oly_status find_layouts(lowering *w, bool *alike)
  * grid that is split so. */
 static oly_split grid_split(const lowering *w, int j, int d)
 {
-    return oly_split_embedded(&w->outside[j].split[d], w->march->form.align[j][d]);
+    return oly_split_embedded(&w->outside[j].split[d], w->tiling->form.align[j][d]);
 }
 
 static oly_split field_split(const lowering *w, const oly_split *grid, int k, int d)
 {
-    return oly_split_sliced(grid, w->march->form.align[k][d], 1);
+    return oly_split_sliced(grid, w->tiling->form.align[k][d], 1);
 }
 
 /* Splits the grid as suits most fields: the others must move before and after the loop. */
 static void cut_dimension(lowering *w, int d)
 {
-    int n = w->march->form.n_fields, most_alike = 0;
+    int n = w->tiling->form.n_fields, most_alike = 0;
     for (int j = 0; j < n && most_alike < n; j++) {
         oly_split grid = grid_split(w, j, d);
         int n_alike = 0;
@@ -635,7 +635,7 @@ static void cut_dimension(lowering *w, int d)
 
 static oly_status find_cuts(lowering *w)
 {
-    const oly_tiling_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->tiling->form;
     w->layout = w->outside[0];
     memcpy(w->layout.shape, form->shape, sizeof *form->shape * (size_t)form->rank);
     w->inside = OLY_PLAN_NEW(w->p, oly_layout, form->n_fields);
@@ -658,19 +658,19 @@ oly_status oly_lower_time_tiling(oly_planner *p, oly_frame *f, oly_node *n, bool
     bool found, alike = false;
     if ((w.count < 2 && !n->params.unrolled) || !oly_enabled(OLY_OPTIMISATION_FIELD_LOOPS))
         return OLY_OK;
-    w.march = OLY_PLAN_NEW(p, oly_tiling, 1);
-    OLY_PLAN_CHECK(w.march);
-    OLY_TRY(oly_tiling_find(p, n, &w.march->form, &found));
+    w.tiling = OLY_PLAN_NEW(p, oly_tiling, 1);
+    OLY_PLAN_CHECK(w.tiling);
+    OLY_TRY(oly_tiling_find(p, n, &w.tiling->form, &found));
     if (found)
         OLY_TRY(find_layouts(&w, &alike));
     if (!alike)
         return OLY_OK;
     OLY_TRY(find_cuts(&w));
     *done = true;
-    w.march->lower = n->params.lower;
+    w.tiling->lower = n->params.lower;
     OLY_TRY(choose_steps(&w));
-    if (w.count % w.march->pass.steps)
-        OLY_TRY(oly_tiling_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), false, &w.march->first));
+    if (w.count % w.tiling->pass.steps)
+        OLY_TRY(oly_tiling_unroll(p, &w.tiling->form, (int)(w.count % w.tiling->pass.steps), false, &w.tiling->first));
     OLY_TRY(find_regions(&w));
     return add_step(&w);
 }

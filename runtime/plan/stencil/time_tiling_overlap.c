@@ -66,7 +66,7 @@ bool oly_tiling_is_early(const oly_tiling *m, const oly_tiling_device *v, const 
 
 typedef struct finder {
     const oly_plan *plan;
-    const oly_tiling *march;
+    const oly_tiling *tiling;
     oly_tiling_device *device;
     uint64_t *seen; /* [n_devices * n_fields] sides beyond which elements arrive */
 } finder;
@@ -95,12 +95,12 @@ static oly_block_within block_of(const oly_tiling_form *form, const oly_tiling_d
 /* Notes the sides at which the movement brings elements. False: they cannot be determined. */
 static bool add_sides(const finder *f, const oly_step *move)
 {
-    const oly_tiling_form *form = &f->march->form;
+    const oly_tiling_form *form = &f->tiling->form;
     oly_block_within own;
     for (int k = 0, last = -1; move && k < move->move.n_arrivals; k++) {
         const oly_piece *piece = &move->move.arrivals[k].piece;
         int device = oly_cell_device(f->plan, piece->buffer);
-        int field = field_of(f->march, oly_cell_slot(f->plan, piece->buffer));
+        int field = field_of(f->tiling, oly_cell_slot(f->plan, piece->buffer));
         if (field < 0 || !f->device[device].here)
             return false;
         if (piece->buffer != last)
@@ -118,7 +118,7 @@ static bool find_sides(const finder *f, const oly_step *s, const oly_step *first
     bool any = false;
     if (!oly_margin_moves(s, first, moves) || !add_sides(f, moves[0]) || !add_sides(f, moves[1]))
         return false;
-    for (int k = 0; k < f->plan->n_devices * f->march->form.n_fields; k++)
+    for (int k = 0; k < f->plan->n_devices * f->tiling->form.n_fields; k++)
         any = any || f->seen[k];
     return any;
 }
@@ -135,7 +135,7 @@ static void reach_of(const oly_tiling_pass *pass, int field, int d, int64_t *bel
 
 static void set_early(const finder *f, oly_tiling_device *v, const uint64_t *seen)
 {
-    const oly_tiling *m = f->march;
+    const oly_tiling *m = f->tiling;
     bool empty = false;
     for (int d = 0; d < m->form.rank; d++) {
         v->early_lo[d] = v->block.lo[d];
@@ -188,7 +188,7 @@ static forecast foresee(const finder *f, double second, double flight)
     forecast sum = {0};
     for (int d = 0; d < f->plan->n_devices; d++) {
         double all, early;
-        weigh(f->march, &f->device[d], &all, &early);
+        weigh(f->tiling, &f->device[d], &all, &early);
         double meanwhile = early * second, seconds = all * second - meanwhile;
         seconds += meanwhile > flight ? meanwhile : flight;
         sum.all += all;
@@ -203,16 +203,16 @@ static double second_of_element(const finder *f)
     double most = 0;
     for (int d = 0; d < f->plan->n_devices; d++) {
         double all, early;
-        weigh(f->march, &f->device[d], &all, &early);
+        weigh(f->tiling, &f->device[d], &all, &early);
         most = all > most ? all : most;
     }
-    return most > 0 ? f->march->seconds / most : 0;
+    return most > 0 ? f->tiling->seconds / most : 0;
 }
 
-oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_tiling *m,
-                             oly_tiling_device *device)
+oly_status oly_overlap_tiling(oly_planner *p, oly_step *s, const oly_step *first, oly_tiling *m,
+                              oly_tiling_device *device)
 {
-    finder f = {.plan = p->plan, .march = m, .device = device};
+    finder f = {.plan = p->plan, .tiling = m, .device = device};
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
     if (!oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_TILE_OVERLAP) || !move)
         return OLY_OK;

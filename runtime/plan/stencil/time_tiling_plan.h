@@ -20,6 +20,6 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
 double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile);
 /* time_tiling_overlap.c: computes the tiles that need no margins while these are on their way. first: the step that
  * brings the first ones. */
-oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_tiling *m,
-                             oly_tiling_device *device);
+oly_status oly_overlap_tiling(oly_planner *p, oly_step *s, const oly_step *first, oly_tiling *m,
+                              oly_tiling_device *device);
 #endif
