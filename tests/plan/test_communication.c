@@ -33,10 +33,10 @@ static void independent_work_overlaps_messages(void **state)
         assert_null(start);
         assert_null(wait);
     } else {
-        const char *between = strstr(text, "cumsum"), *fold = strstr(text, "all-reduce");
+        const char *between = strstr(text, "cumsum"), *reduce = strstr(text, "all-reduce");
         assert_non_null(start);
         assert_non_null(wait);
-        assert_true(start < between && between < wait && wait < fold);
+        assert_true(start < between && between < wait && wait < reduce);
     }
     free(text);
     check_same_values(independent, 3, plain, in, 64 * 64, 1e-4);

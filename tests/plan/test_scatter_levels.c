@@ -10,7 +10,7 @@ enum { MOST = 1024 };
 
 /* Reduces a row-major grid of terms one axis after the other, in place: pairs from the last axis, sequentially from the
  * first. */
-static float fold(float *x, int n_axes, const int *size, bool product)
+static float reduce(float *x, int n_axes, const int *size, bool product)
 {
     int n = 1;
     for (int k = 0; k < n_axes; k++)
@@ -123,7 +123,7 @@ static void check(const row *r, const float *data, const float *got, bool produc
     for (int64_t i = 0; i < n; i++) {
         for (int d = 0; d < terms_of(r); d++)
             terms[d] = data[d * n + i];
-        assert_true(got[i] == fold(terms, r->n_axes, r->size, product));
+        assert_true(got[i] == reduce(terms, r->n_axes, r->size, product));
     }
 }
 

@@ -82,22 +82,22 @@ typedef struct oly_copy_work {
     oly_place from, to;
 } oly_copy_work;
 
-enum { OLY_REDUCTION_GROUP = 64 }; /* most partial results that one fold combines */
+enum { OLY_REDUCTION_GROUP = 64 }; /* most partial results that one reduction combines */
 
-/* One group of a reduction over devices: the partial results of `n_sources` members, folded in order. */
+/* One group of a reduction over devices: the partial results of `n_sources` members, reduced in order. */
 typedef struct oly_reduction_work {
     int n_sources;
     const int *source_base;       /* local and received partial results */
     const int64_t *source_offset; /* bytes */
-    int64_t begin, end;           /* elements folded here */
+    int64_t begin, end;           /* elements reduced here */
     int n_outs;                   /* all devices of this process in the group get the result */
     const int *out_base;
     int first_source; /* mesh position; used by the planner */
-    bool in_pairs;    /* the order of the fold: kernel.h */
+    bool in_pairs;    /* the order of the reduction: kernel.h */
     int n_counts, counts[4];
 } oly_reduction_work;
 
-/* One level of a reduction: the exchange of partial results, local copies, folds, and the exchange of folded
+/* One level of a reduction: the exchange of partial results, local copies, reductions, and the exchange of reduced
  * slices. */
 typedef struct oly_reduction_level {
     oly_exchange *exchange, *second; /* NULL: none */
@@ -215,7 +215,7 @@ typedef struct oly_step {
         struct {
             oly_combiner combiner;
             oly_dtype dtype;
-            bool sliced; /* a second exchange distributes folded slices (on every process, or on none) */
+            bool sliced; /* a second exchange distributes reduced slices (on every process, or on none) */
             int n_groups;
             const oly_reduction_work *groups;
             int n_read, n_written;

@@ -16,7 +16,7 @@ typedef struct oly_reduction_rule {
 oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
                                const oly_axis_list *axes);
 oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n);
-/* The positions whose partial results the device at `position` folds, in nested order; counts[]: how many at each
+/* The positions whose partial results the device at `position` reduces, in nested order; counts[]: how many at each
  * level, then zeros. Returns their number; 0 if they are more than OLY_REDUCTION_GROUP, for which sources has
  * room. */
 int oly_reduction_group(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes, int position,
@@ -33,7 +33,7 @@ const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node
 void oly_keep_partial(oly_frame *f, const oly_node *n);
 
 /* -- reduce_scatter.c -- */
-/* Reduces into target_slot, with a result that is also split over those axes: every device folds its own box of
+/* Reduces into target_slot, with a result that is also split over those axes: every device reduces its own box of
  * `target`, which is inside its box of `partial`. */
 oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
                               const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,

@@ -1,6 +1,6 @@
 /* Reduce-scatter: a reduction over devices whose result is split over the same devices. Every device receives its box
- * of all partial results of its group and folds only that: half the bytes of an all-reduce, and no device holds the
- * whole. The order of the fold is that of reduction_order.c. What needs too much memory is done in rounds, as in
+ * of all partial results of its group and reduces only that: half the bytes of an all-reduce, and no device holds the
+ * whole. The order of the reduction is that of reduction_order.c. What needs too much memory is done in rounds, as in
  * reduction_steps.c. Long groups, and groups with several devices per process, are done level by level:
  * reduce_scatter_tree.c. */
 #include "plan/move/messages.h"
@@ -14,7 +14,7 @@ typedef struct scatterer {
     oly_planner *p;
     const oly_node *node;
     const oly_layout *partial, *target;
-    int slot, staging; /* partial results; boxes of them that cannot be folded in place */
+    int slot, staging; /* partial results; boxes of them that cannot be reduced in place */
     int64_t element;
     int round, n_rounds;
     int n_copies, n_sources;
@@ -98,7 +98,7 @@ static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, in
     }
 }
 
-/* The part of a box that is folded in round `round` of `n`, a contiguous run of its elements: some rows, or part of a
+/* The part of a box that is reduced in round `round` of `n`, a contiguous run of its elements: some rows, or part of a
  * row. */
 static oly_box part_of(oly_box box, int64_t round, int64_t n)
 {
@@ -130,7 +130,7 @@ static oly_box target_box(const scatterer *s, int position)
     return part_of(oly_layout_box(s->target, position), s->round, s->n_rounds);
 }
 
-/* Lists what device d folds: its box of every partial result of the group. */
+/* Lists what device d reduces: its box of every partial result of the group. */
 static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_reduction_work *w,
                           oly_step *move)
 {
@@ -211,7 +211,7 @@ static oly_status note_departures(const scatterer *s, oly_step *move)
 static oly_status add_reduction(scatterer *s, oly_block *b, const oly_reduction_rule *rule, int n_groups,
                                 const oly_reduction_work *groups, int target_slot)
 {
-    oly_step *step = oly_step_add(s->p, b, OLY_STEP_REDUCTION, s->node, "fold");
+    oly_step *step = oly_step_add(s->p, b, OLY_STEP_REDUCTION, s->node, "reduction");
     OLY_PLAN_CHECK(step);
     step->reduction.combiner = rule->combiner;
     step->reduction.dtype = s->node->type.dtype;
@@ -225,7 +225,7 @@ static oly_status add_reduction(scatterer *s, oly_block *b, const oly_reduction_
     return OLY_OK;
 }
 
-/* Adds one round: transfers the boxes of its part, and folds them. */
+/* Adds one round: transfers the boxes of its part, and reduces them. */
 static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule *rule, const oly_axis_list *axes,
                             int target_slot)
 {
@@ -271,7 +271,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule
     return add_reduction(s, b, rule, n_groups, groups, target_slot);
 }
 
-/* The memory that a process needs for partial results that cannot be folded in place. */
+/* The memory that a process needs for partial results that cannot be reduced in place. */
 static int64_t staged_by(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int process)
 {
     int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_REDUCTION_GROUP];
@@ -321,9 +321,9 @@ static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const o
     return rounds;
 }
 
-/* Should every device send its parts directly to all others of the group, which fold them? Not in long groups, or
- * where a process can first fold the parts of its own devices. What is sent is then known when the plan is made, so
- * that a product can send its result piece by piece (overlap_scatter.c). The order of the fold is the same. */
+/* Should every device send its parts directly to all others of the group, which reduce them? Not in long groups, or
+ * where a process can first reduce the parts of its own devices. What is sent is then known when the plan is made, so
+ * that a product can send its result piece by piece (overlap_scatter.c). The order of the reduction is the same. */
 static bool all_at_once(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes)
 {
     enum { FEW = 8, SHORT = 16 };

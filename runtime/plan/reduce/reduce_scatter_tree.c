@@ -1,6 +1,6 @@
 /* Reduce-scatter over groups of any length, level by level: one digit of the positions along one axis after the
  * other, in the order that reduction_order.c gives. In a level a device exchanges with those that differ from it in
- * that digit only, and folds the blocks of the positions that agree with it in this digit and all before. So each
+ * that digit only, and reduces the blocks of the positions that agree with it in this digit and all before. So each
  * level divides what a device holds by its radix, up to 16, until its own block is left. Every element is received
  * once, as in a direct exchange, but in up to 15 messages a level instead of one from every device.
  *
@@ -53,7 +53,7 @@ typedef struct holdings {
 typedef struct lister {
     const context *c;
     oly_arena scratch;
-    int level, n_digits; /* digits folded before */
+    int level, n_digits; /* digits reduced before */
     bool first, last;
     oly_scatter_widths widths;
     holdings *before, *after; /* [n_devices] */
@@ -273,7 +273,7 @@ static oly_status add_copies(lister *l, const oly_class_pieces *pieces, int from
     return OLY_OK;
 }
 
-/* Lists what device d folds of one class. Received partial results begin `used` bytes into the staging area. */
+/* Lists what device d reduces of one class. Received partial results begin `used` bytes into the staging area. */
 static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
 {
     const context *c = l->c;
@@ -317,7 +317,7 @@ static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
     return OLY_OK;
 }
 
-/* Lists what others fold of one class of device d: of every class of the level that is a part of it. */
+/* Lists what others reduce of one class of device d: of every class of the level that is a part of it. */
 static oly_status send(lister *l, int d, const holding *h)
 {
     const context *c = l->c;
@@ -389,7 +389,7 @@ static oly_status list_level(const void *of, int number, oly_reduction_level *ma
 
 /* -- planning ------------------------------------------------------------------------------------------------------------- */
 
-/* For one level: the number of partial results that are folded, and the elements of each. */
+/* For one level: the number of partial results that are reduced, and the elements of each. */
 static void count_level(const oly_scatter_shape *s, int level, int position, const holdings *after, int64_t *sources,
                         int64_t *elements)
 {
@@ -490,7 +490,7 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     if (c->room < 0)
         return OLY_MEMORY;
     oly_scatter_shape_of(&c->shape, &c->partial, &c->target, rule, axes);
-    /* with uneven groups at most about two partial results per device wait to be folded */
+    /* with uneven groups at most about two partial results per device wait to be reduced */
     oly_box largest = oly_layout_box(partial, 0);
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : p->mesh->n_devices,
             most = each * 2 * oly_box_count(&largest) * c->element, limit = oly_reduction_limit_left(p) / 16 * 15;

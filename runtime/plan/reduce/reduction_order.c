@@ -1,18 +1,18 @@
 /* The order of reductions over devices. It depends on the mesh alone, axis by axis, so the same mesh gives the same
- * bits however its devices are spread over processes. Array reductions fold adjacent pairs of positions, minor axis
+ * bits however its devices are spread over processes. Array reductions reduce adjacent pairs of positions, minor axis
  * first: the order of recursive doubling over device numbers, which JAX's collectives between processes use. Partial
- * products are folded sequentially, major axis first, within groups of up to 16 positions, then over the groups. A
- * power of two of adjacent positions is a subtree, so a process folds those it owns first and sends one partial
- * result, not one per device. Small groups over several axes are folded in one stage (nested). Arithmetic only.
+ * products are reduced sequentially, major axis first, within groups of up to 16 positions, then over the groups. A
+ * power of two of adjacent positions is a subtree, so a process reduces those it owns first and sends one partial
+ * result, not one per device. Small groups over several axes are reduced in one stage (nested). Arithmetic only.
  * Called by reduction_pattern.c, reduction_steps.c, reduce_scatter.c and block_classes.c. */
 #include "plan/reduce/reduction_steps.h"
 #include <string.h>
 
 enum { RADIX = 16, MOST_DIGITS = 5 * OLY_MAX_RANK };
 
-/* -- who folds what -------------------------------------------------------------------------------------------------- */
+/* -- who reduces what -------------------------------------------------------------------------------------------------- */
 
-/* The coordinates along one digit that the position at c folds: one for each subtree of `stride` positions, all of
+/* The coordinates along one digit that the position at c reduces: one for each subtree of `stride` positions, all of
  * which hold the same value. In a last, shorter subtree the representative wraps around. */
 static int digit_sources(oly_mesh mesh, const oly_reduction_digit *g, int c, int *sources)
 {
@@ -24,7 +24,7 @@ static int digit_sources(oly_mesh mesh, const oly_reduction_digit *g, int c, int
     return n;
 }
 
-/* The positions whose partial results the device at `position` folds, nested by digit. */
+/* The positions whose partial results the device at `position` reduces, nested by digit. */
 int oly_reduction_sources(oly_mesh mesh, const oly_reduction_stage *s, int position, int *counts, int *sources)
 {
     int coordinates[OLY_MAX_RANK], list[4][RADIX], at[4] = {0}, n = 0;
@@ -66,7 +66,7 @@ static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_reducti
     return OLY_OK;
 }
 
-/* The positions that fold a position's partial result: they differ from it only along the digits, at least one in
+/* The positions that reduce a position's partial result: they differ from it only along the digits, at least one in
  * each process. */
 oly_status oly_reduction_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_stage *s, int position,
                                int *n_users, int **users)
@@ -102,7 +102,7 @@ static bool is_even(oly_mesh mesh, const oly_reduction_digit *g)
     return mesh->size[g->axis] % (g->stride * g->radix) == 0;
 }
 
-/* Appends the digits that fold a whole axis to the first n. Returns the new number. */
+/* Appends the digits that reduce a whole axis to the first n. Returns the new number. */
 static int axis_digits(oly_mesh mesh, const oly_reduction_rule *rule, int axis, oly_reduction_digit *digits, int n)
 {
     int size = mesh->size[axis], together = mesh->together[axis];
@@ -155,7 +155,7 @@ int oly_reduction_stages(oly_mesh mesh, const oly_reduction_rule *rule, const ol
                 (digits[k].axis == digits[k - 1].axis || !is_even(mesh, &digits[k]) || !is_even(mesh, &digits[k - 1])))
                 break; /* nested digits must have equally many sources on every device */
             if (local && !is_local(mesh, &digits[k]))
-                break; /* first fold everything that is local to a process */
+                break; /* first reduce everything that is local to a process */
             local = local && is_local(mesh, &digits[k]);
             s->digits[s->n_digits++] = digits[k];
             sources *= k + 1 < n ? digits[k + 1].radix : 1;

@@ -1,5 +1,5 @@
 /* Makes the patterns of reductions over devices, and keeps them. A pattern depends only on the mesh, the axes, the
- * order of the fold and this process's devices. Plans have many reductions over the same axes, so patterns outlive
+ * order of the reduction and this process's devices. Plans have many reductions over the same axes, so patterns outlive
  * plans: up to MOST_KEPT of them, until oly_finalize. A finished plan does not point into them. */
 #include "plan/reduce/reduction_pattern.h"
 #include "core/hash.h"
@@ -144,7 +144,7 @@ static int device_at(const maker *m, int position)
     return found ? (*found)[1] : -1;
 }
 
-/* The hash table entry of the group that folds this list, or the empty one for it. */
+/* The hash table entry of the group that reduces this list, or the empty one for it. */
 static int *group_like(const maker *m, const int *sources, int n)
 {
     size_t bytes = sizeof(int) * (size_t)n;
@@ -207,7 +207,7 @@ static oly_status list_outs(maker *m)
     return OLY_OK;
 }
 
-/* Lists what other processes fold of device d's partial result. */
+/* Lists what other processes reduce of device d's partial result. */
 static oly_status send_partial(maker *m, int d)
 {
     const oly_reduction_part *part = m->part;
@@ -238,7 +238,7 @@ static int first_of(const maker *m, const int *positions, int n, int process)
     return first;
 }
 
-/* Lists the exchange of folded slices: this process's to the others, theirs to every device here. */
+/* Lists the exchange of reduced slices: this process's to the others, theirs to every device here. */
 static oly_status hand_round(maker *m, int group, const int *list)
 {
     const oly_reduction_team *g = &m->groups[group];

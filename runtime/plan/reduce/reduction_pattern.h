@@ -6,17 +6,17 @@
 #include "plan/reduce/reduce.h"
 #include "plan/reduce/reduction_steps.h"
 
-/* Devices of this process that fold one list of partial results. */
+/* Devices of this process that reduce one list of partial results. */
 typedef struct oly_reduction_team {
     int n_sources, n_outs;
     const int *sources; /* device number; for other processes -1 - the number among the staged partial results */
     const int *outs;    /* devices that get the result */
-    int slice, slices;  /* which slice of the elements this process folds, of how many; 0 of 1: all */
+    int slice, slices;  /* which slice of the elements this process reduces, of how many; 0 of 1: all */
     int first_source;   /* mesh position */
     int counts[4];
 } oly_reduction_team;
 
-/* Elements in a message: a slice of what a group folds. */
+/* Elements in a message: a slice of what a group reduces. */
 typedef struct oly_reduction_piece {
     int group, slice;
     int at;          /* the device whose slot holds it; of received partial results their number among the staged */
@@ -36,14 +36,14 @@ typedef struct oly_reduction_messages {
 
 typedef struct oly_reduction_part {
     oly_reduction_stage stage;
-    bool sliced;                     /* each process folds a slice and sends it to the others */
+    bool sliced;                     /* each process reduces a slice and sends it to the others */
     int members;                     /* partial results that are combined */
     int n_groups, n_sources, n_outs; /* n_sources, n_outs: totals over groups */
     const oly_reduction_team *groups;
     int n_staged;
     const int *staged;                  /* [n_staged] the group for which each is received */
     oly_reduction_messages partials[2]; /* received, sent */
-    oly_reduction_messages results[2];  /* the same for folded slices */
+    oly_reduction_messages results[2];  /* the same for reduced slices */
 } oly_reduction_part;
 
 typedef struct oly_reduction_pattern {
@@ -51,7 +51,7 @@ typedef struct oly_reduction_pattern {
     const oly_reduction_part *stages; /* in order */
 } oly_reduction_pattern;
 
-/* large: use slices where all members of a group fold the same list. Lives at least as long as the plan. */
+/* large: use slices where all members of a group reduce the same list. Lives at least as long as the plan. */
 oly_status oly_reduction_pattern_of(oly_planner *p, const oly_axis_list *axes, const oly_reduction_rule *rule,
                                     bool large, const oly_reduction_pattern **pattern);
 /* The bounds of a slice of [first, last). */

@@ -67,18 +67,18 @@ oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *
                                 const oly_reduction_item *items, int *most);
 /* Selects the values that have a stage `left` before the end. */
 void oly_reduction_stage_of(folder *f, int n_items, const oly_reduction_item *items, int left);
-/* Computes where everything is that a round of a stage folds: all groups of its values, with room for staged partial
+/* Computes where everything is that a round of a stage reduces: all groups of its values, with room for staged partial
  * results. */
 oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged);
 /* Then lists it: f->groups, f->slots. */
 oly_status oly_reduction_fill(folder *f, int n_groups, int n_staged);
-/* The exchange of partial results, or of folded slices. NULL: none. */
+/* The exchange of partial results, or of reduced slices. NULL: none. */
 oly_status oly_reduction_exchange(const folder *f, bool results, oly_exchange **exchange);
 /* The `detail` text of a step. */
 const char *oly_reduction_detail(const folder *f, oly_combiner combiner, int members, int levels);
 /* Adds a round's figures to a step. *members: the maximum over values. */
 void oly_reduction_describe(const folder *f, oly_step *step, int *members);
-/* If the last group of positions is shorter, several groups of a process may fold the same partial result, and one's
+/* If the last group of positions is shorter, several groups of a process may reduce the same partial result, and one's
  * result must not overwrite it: the stage then reads copies. The same on every process. */
 bool oly_reduction_reads_copies(const folder *f, const reduced_value *v);
 /* Lists the copies of a value's partial results to another slot. Returns their number, at most that of devices. */
@@ -94,7 +94,7 @@ int oly_reduction_rounds_at_most(const folder *f);
 /* -- lazy_reduction.c -- */
 /* Are reductions over these axes listed when they first run? */
 bool oly_reduces_lazily(const oly_planner *p, const oly_axis_list *axes);
-/* Are the results of all stages so small that one thread should fold them? The same on every process. */
+/* Are the results of all stages so small that one thread should reduce them? The same on every process. */
 bool oly_reduction_is_small(const folder *f, int n_items, int stages);
 /* Does the last `stages` stages of oly_add_reductions in one step. */
 oly_status oly_reduction_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,

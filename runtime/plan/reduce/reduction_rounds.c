@@ -1,4 +1,4 @@
-/* The memory for staged partial results, those received from other processes and not folded yet, and the number of
+/* The memory for staged partial results, those received from other processes and not reduced yet, and the number of
  * rounds that keeps it within the limit. See reduction_steps.c. */
 #include "plan/reduce/reduction_room.h"
 #include "core/option.h"

@@ -1,6 +1,6 @@
 /* The steps of reductions over devices, stage by stage (reduction_order.c). Every device needs the partial results of
- * a list of positions, folded in that order; devices of one process with the same list share one fold. Small partial
- * results are sent to all processes, which all fold them. Of large ones each process folds a slice and sends it to
+ * a list of positions, reduced in that order; devices of one process with the same list share one reduction. Small partial
+ * results are sent to all processes, which all reduce them. Of large ones each process reduces a slice and sends it to
  * the others. What needs too much memory is done in rounds, each for a part of the elements. Who sends what to whom
  * is the same for all reductions over the same axes (reduction_pattern.c); this file adds slots and lengths. Called
  * by deferred_reduction.c. */
@@ -18,7 +18,7 @@ static void round_of(const folder *f, int64_t n, int64_t *begin, int64_t *end)
     *end = n / f->n_rounds * (f->round + 1) + n % f->n_rounds * (f->round + 1) / f->n_rounds;
 }
 
-/* The part of a slice of n elements that is folded in this round. */
+/* The part of a slice of n elements that is reduced in this round. */
 static void slice_of(const folder *f, int64_t n, int slice, int slices, int64_t *begin, int64_t *end)
 {
     int64_t first, last;
@@ -32,7 +32,7 @@ static int64_t elements_at(const oly_layout *l, int position)
     return oly_box_count(&b);
 }
 
-/* -- local folds --------------------------------------------------------------------------------------------------- */
+/* -- local reductions --------------------------------------------------------------------------------------------------- */
 
 /* Memory for `most` entries; the old contents are not kept. */
 static void *room_for(oly_planner *p, void *old, int *capacity, int most, size_t bytes)
@@ -169,7 +169,7 @@ oly_status oly_reduction_fill(folder *f, int n_groups, int n_staged)
 
 /* -- exchanges ----------------------------------------------------------------------------------------------------- */
 
-/* Messages of a step being listed: of partial results or of folded slices. */
+/* Messages of a step being listed: of partial results or of reduced slices. */
 typedef struct listing {
     const folder *f;
     bool results;
@@ -415,7 +415,7 @@ int oly_reduction_copies(const folder *f, const reduced_value *v, int slot, oly_
     return n;
 }
 
-/* Copies the partial results, and folds from the copies. */
+/* Copies the partial results, and reduces from the copies. */
 static oly_status set_aside(const folder *f, oly_block *b, reduced_value *v)
 {
     oly_planner *p = f->p;
@@ -499,7 +499,7 @@ static oly_status add_stage(folder *f, oly_block *b, const oly_axis_list *axes)
     return OLY_OK;
 }
 
-/* Are all partial results of the stage folded in the process that has them, on every process? */
+/* Are all partial results of the stage reduced in the process that has them, on every process? */
 static bool stays_here(const folder *f)
 {
     oly_mesh mesh = f->p->mesh;
@@ -522,7 +522,7 @@ oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list 
     for (; left > 0; left--) {
         oly_reduction_stage_of(&f, n_items, items, left);
         if (later && (oly_reduction_is_small(&f, n_items, left) ||
-                      !stays_here(&f))) /* large local folds come first, as steps of all threads */
+                      !stays_here(&f))) /* large local reductions come first, as steps of all threads */
             return oly_reduction_in_levels(p, b, axes, n_items, items, left);
         OLY_TRY(add_stage(&f, b, axes));
     }

@@ -5,7 +5,7 @@
 #include "plan/model/planner.h"
 #include "plan/reduce/reduce.h"
 
-enum { OLY_REDUCTION_SOURCES = 64 }; /* most partial results that one fold of a stage combines */
+enum { OLY_REDUCTION_SOURCES = 64 }; /* most partial results that one reduction of a stage combines */
 
 /* One digit of a stage: up to `radix` positions along `axis` at distance `stride`. Runs of `same` positions (at most
  * `stride`) belong to one process and hold the same partial result: any one of them can be used. */
@@ -19,17 +19,17 @@ typedef struct oly_reduction_stage {
 } oly_reduction_stage;
 
 /* -- reduction_order.c -- */
-/* The positions whose partial results the device at `position` folds in this stage, nested by digit; counts: for each
+/* The positions whose partial results the device at `position` reduces in this stage, nested by digit; counts: for each
  * digit. Returns their number. */
 int oly_reduction_sources(oly_mesh mesh, const oly_reduction_stage *s, int position, int *counts, int *sources);
-/* The positions that fold a position's partial result: they differ from it only along the digits, at least one in
+/* The positions that reduce a position's partial result: they differ from it only along the digits, at least one in
  * each process. */
 oly_status oly_reduction_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_stage *s, int position,
                                int *n_users, int **users);
 /* The stages that reduce a value over axes, in order. Returns their number, at most oly_reduction_most_stages. */
 int oly_reduction_stages(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes,
                          oly_reduction_stage *stages);
-/* The digits of the positions along these axes, in the order in which they are folded. Returns their number, at most
+/* The digits of the positions along these axes, in the order in which they are reduced. Returns their number, at most
  * 5 * OLY_MAX_RANK. */
 int oly_reduction_digits(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes,
                          oly_reduction_digit *digits);
