@@ -91,24 +91,33 @@ static bool refine(walk *w, oly_value *v, const oly_type *type, int number, int 
 
 /* -- what the tensors of a rule propose ---------------------------------------------------------------------------- */
 
-static void propose(proposal *p, const oly_axis_list *list, int64_t source, int tensor, int parts, bool result)
+/* A tensor that proposes axes: the largest one wins, then the one split most, then the result. */
+typedef struct proposer {
+    int tensor;
+    int64_t elements;
+    int parts;
+    bool result;
+} proposer;
+
+static void propose(proposal *p, const oly_axis_list *list, const proposer *by)
 {
     if (list->n == 0)
         return;
     if (!p->seen || (is_prefix(&p->list, list) && !p->closed)) {
         if (!p->seen || list->n > p->list.n) {
             p->list = *list;
-            p->tensor = tensor;
-            p->parts = parts;
+            p->tensor = by->tensor;
+            p->parts = by->parts;
         }
-        p->source = source > p->source ? source : p->source;
+        p->source = by->elements > p->source ? by->elements : p->source;
         p->seen = true;
     } else if (!is_prefix(list, &p->list)) {
-        if (source > p->source || (source == p->source && (parts > p->parts || (parts == p->parts && result)))) {
+        bool more_parts = by->parts > p->parts || (by->parts == p->parts && by->result);
+        if (by->elements > p->source || (by->elements == p->source && more_parts)) {
             p->list = *list;
-            p->tensor = tensor;
-            p->parts = parts;
-            p->source = source;
+            p->tensor = by->tensor;
+            p->parts = by->parts;
+            p->source = by->elements;
         }
         p->closed = true;
     }
@@ -116,11 +125,11 @@ static void propose(proposal *p, const oly_axis_list *list, int64_t source, int 
 
 /* Distributes the axes of a dimension over its factors, major first; a factor takes axes while they divide it. */
 static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n, const oly_axis_list *axes,
-                        proposal *proposals, const oly_flow_tensor *t, int tensor, int parts, bool result)
+                        const proposer *by, proposal *proposals)
 {
     int next = 0;
     if (n == 1) {
-        propose(&proposals[factors[0]], axes, t->elements, tensor, parts, result);
+        propose(&proposals[factors[0]], axes, by);
         return;
     }
     for (int k = 0; k < n && next < axes->n; k++) {
@@ -130,7 +139,7 @@ static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors
             left /= mesh->size[axes->axis[next]];
             taken.axis[taken.n++] = axes->axis[next++];
         }
-        propose(&proposals[factors[k]], &taken, t->elements, tensor, parts, result);
+        propose(&proposals[factors[k]], &taken, by);
         if (left > 1)
             break;
     }
@@ -140,15 +149,14 @@ static void propose_tensor(walk *w, const oly_flow *f, int tensor, proposal *pro
 {
     const oly_flow_tensor *t = &f->tensors[tensor];
     const uint8_t *dims = t->dims;
-    bool result = tensor == f->n_operands;
-    int parts = 1;
+    proposer by = {tensor, t->elements, 1, tensor == f->n_operands};
     for (int d = 0; d < t->type->rank; d++)
-        parts *= oly_axis_list_parts(w->p->mesh, &t->value->axes[d]);
+        by.parts *= oly_axis_list_parts(w->p->mesh, &t->value->axes[d]);
     for (int d = 0; d < t->type->rank; d++) {
         uint8_t same = (uint8_t)d;
         int n = dims ? *dims++ : 1;
         if (t->value->axes[d].n && n)
-            propose_dim(w->p->mesh, f, dims ? dims : &same, n, &t->value->axes[d], proposals, t, tensor, parts, result);
+            propose_dim(w->p->mesh, f, dims ? dims : &same, n, &t->value->axes[d], &by, proposals);
         if (dims)
             dims += n;
     }
@@ -307,7 +315,8 @@ static bool collect(walk *w, const oly_flow *f, proposal *proposals, const oly_v
             if (direction[k] & FORWARD)
                 proposals[k] = operands[k];
             if (direction[k] & BACKWARD && result[k].seen)
-                propose(&proposals[k], &result[k].list, result[k].source, f->n_operands, result[k].parts, true);
+                propose(&proposals[k], &result[k].list,
+                        &(proposer){f->n_operands, result[k].source, result[k].parts, true});
         }
     }
     bool seen = false;

@@ -269,10 +269,16 @@ static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_nod
     return s;
 }
 
-/* Adds the copies from a reading to a slot. */
-static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, const oly_reading *reading,
-                            const oly_region *part, int slot, const oly_layout *whole, const int64_t *start,
-                            const int64_t *step, const oly_node *for_node)
+/* Where elements are copied to: element i of dimension d to start[d] + i * step[d] of the value in this slot. */
+typedef struct destination {
+    int slot;
+    const oly_layout *whole;
+    const int64_t *start, *step;
+} destination;
+
+/* Adds the copies of a part of a node, from where it is read. for_node: for explanations. */
+static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *part,
+                            const oly_reading *reading, const destination *to, const oly_node *for_node)
 {
     size_t element = oly_dtype_size(node->type.dtype);
     oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices);
@@ -281,33 +287,34 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     double work = 0;
     bool gaps = false; /* the elements between must have been written before (lower_write.c) */
     for (int k = 0; k < part->rank; k++)
-        gaps = gaps || (step[k] != 1 && node->type.shape[k] > 1);
+        gaps = gaps || (to->step[k] != 1 && node->type.shape[k] > 1);
     for (int d = 0; d < p->plan->n_devices; d++) {
         int position = oly_position_in(p, part->mesh, d);
         if (position < 0 || reading->place[d].base < 0)
             continue;
-        oly_box from = oly_region_box(part, node->type.shape, position), to = oly_layout_box(whole, position);
+        oly_box from = oly_region_box(part, node->type.shape, position), whole = oly_layout_box(to->whole, position);
         if (oly_box_count(&from) == 0)
             continue;
         oly_copy_work *c = &copies[n++];
         c->task = (oly_copy_task){.element_bytes = element, .rank = from.rank};
         c->from = reading->place[d];
-        c->to.base = oly_cell(p->plan, d, slot);
-        region_strides(&to, c->to.stride);
+        c->to.base = oly_cell(p->plan, d, to->slot);
+        region_strides(&whole, c->to.stride);
         for (int k = 0; k < from.rank; k++) {
             c->task.extent[k] = from.hi[k] - from.lo[k];
             c->task.from_stride[k] = c->from.stride[k];
-            c->to.offset += (start[k] + step[k] * from.lo[k] - to.lo[k]) * c->to.stride[k] * (int64_t)element;
-            c->to.stride[k] *= step[k];
+            int64_t first = to->start[k] + to->step[k] * from.lo[k] - whole.lo[k];
+            c->to.offset += first * c->to.stride[k] * (int64_t)element;
+            c->to.stride[k] *= to->step[k];
             c->task.to_stride[k] = c->to.stride[k];
         }
         work += (double)oly_box_count(&from);
     }
     oly_reading_use(p, reading);
-    oly_step *s = copy_step(p, f->block, for_node, slot, gaps, n, copies);
+    oly_step *s = copy_step(p, f->block, for_node, to->slot, gaps, n, copies);
     OLY_PLAN_CHECK(s);
     s->work += work;
-    oly_slot_use(p, slot);
+    oly_slot_use(p, to->slot);
     return OLY_OK;
 }
 
@@ -406,7 +413,7 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
     }
     OLY_TRY(oly_read_operand(p, f, node, &part, &reading));
     OLY_TRY(oly_constant_in_memory(p, f, whole->mesh, &reading));
-    return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
+    return copy_into(p, f, node, &part, &reading, &(destination){slot, whole, start, step}, for_node);
 }
 
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
@@ -421,7 +428,7 @@ static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node 
     p->plan->slots[*slot].block = f->block;
     if (reading.constant)
         return oly_fill(p, f, reading.constant, node, l, *slot);
-    return copy_into(p, f, node, &reading, &r, *slot, l, zero, one, node);
+    return copy_into(p, f, node, &r, &reading, &(destination){*slot, l, zero, one}, node);
 }
 
 /* The slot of a replica in exactly this layout, or -1. */
