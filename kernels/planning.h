@@ -1,8 +1,7 @@
-/* What plans ask of a platform's kernels: which parts a product divides into, scratch memory, the time steps of a stencil pass. The
- * answers are properties of the kernels; these are the CPU's, and another platform would give its own. They follow from shapes
- * and options alone, so every process gets the same ones and plans agree. The planner calls these functions and those that say what an
- * operation is; how a kernel's work is spread over threads (its chunks) is the executor's (runtime/run/prepare_cpu.c), and
- * tests/test_layers.sh checks that no plan depends on it. Included by kernel.h. */
+/* What plans ask of a platform's kernels: which parts a product divides into, scratch memory, stencil passes. The answers are
+ * properties of the kernels; these are the CPU's, and another platform gives its own. They follow from shapes and options alone,
+ * so every process gets the same ones and plans agree. How a kernel's work is divided among threads is not asked here: that is the
+ * executor's (runtime/run/prepare_cpu.c), and plans do not depend on it (tests/project/test_layers.sh). Included by kernel.h. */
 #ifndef OLY_PLANNING_H
 #define OLY_PLANNING_H
 #include "kernel.h"
