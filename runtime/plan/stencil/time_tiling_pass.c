@@ -313,7 +313,7 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
 
 /* -- tiles --------------------------------------------------------------------------------------------------------- */
 
-enum { CACHE_BYTES = 384 * 1024, SHORTEST_ROW = 256 };
+enum { SHORTEST_ROW = 256 };
 
 static double instructions_of(const oly_tiling_stage *s)
 {
@@ -355,7 +355,7 @@ static double cost_of(const oly_tiling_form *form, const oly_tiling_pass *pass, 
 
 double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile)
 {
-    int64_t row = extent[form->rank - 1], window = CACHE_BYTES;
+    int64_t row = extent[form->rank - 1], window = OLY_TILING_BYTES;
     double points = 1, best = -1;
     size_t element = 1;
     for (int j = 0; j < form->n_fields; j++)
