@@ -363,7 +363,7 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     name_late(x, &late);
     oly_peers_describe(&more, &late);
     oly_fail(OLY_TIMEOUT,
-             "rank %d waited %lld s in %s for %s%s; look whether it has ended, waits in another call, or skips "
+             "rank %d waited %lld s in %s for %s%s; check whether it has ended, waits in another call, or skips "
              "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
              oly_world_rank(), (long long)oly_option.timeout, mine->call, oly_late_text_of(&late).chars,
              oly_text_chars(&more), same_order);

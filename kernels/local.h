@@ -103,7 +103,7 @@ typedef struct oly_local_task {
     int n_axes, axes[OLY_MAX_RANK];
     oly_index_mode mode;
     bool
-        partial; /* operand 0 is a part of the dimensions that are worked along, or the result one of several that add up:
+        partial; /* operand 0 is a part of the dimensions along which the operation runs, or the result one of several that are summed:
                    *   running results: gives the result of the part only (extent 1; narrow types as float32, of
                    *   cumlogsumexp float64); an empty part gives what changes nothing
                    *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs the test programs and says how they did: tests/run.sh [NAME...]     (all of them, or test_NAME, NAME, NAME.sh)
+# Runs the test programs and reports the results: tests/run.sh [NAME...]     (all of them, or test_NAME, NAME, NAME.sh)
 #
 # Each test_*.c below tests/ (already built) runs once per size named in the line "run:" at its top, see tests/support/check.h; each test_*.sh
 # runs once (exit status 77: skipped). One line per run, output only of those that fail. The last line is
-# "N passed, N failed, N skipped", counted in test functions where a program tells them and in programs where not.
+# "N passed, N failed, N skipped", counted in test functions where a program reports them, else in programs.
 #
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
 #   CHECK_TIMEOUT=120      seconds allowed for one run
@@ -12,13 +12,13 @@ cd "$(dirname "$0")/.." || exit
 export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 limit_default=${CHECK_TIMEOUT:-120}
 
-# Open MPI: allow root and more ranks than cores, give the core away while waiting, and skip the search for networks (0.2 s
+# Open MPI: allow root and more ranks than cores, yield the core while waiting, and skip the search for networks (0.2 s
 # less per start). Other implementations do not read these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 
-# Sanitizers: MPI libraries never free some of their own memory, so leaks are looked for in single processes only; and
-# locks inside libraries that the thread sanitizer did not compile would look like races to it.
+# Sanitizers: MPI libraries never free some of their own memory, so leaks are checked in single processes only; and locks
+# inside libraries that were compiled without the thread sanitizer would look like races.
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-ignore_noninstrumented_modules=1}
 without_leaks="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
@@ -72,7 +72,7 @@ start() {
     fi
 }
 
-# show PROGRAM: what a failed run printed, and what ranks that died left in their files.
+# show PROGRAM: the output of a failed run, and of its crashed ranks from their files.
 show() {
     sed 's/^/    | /' "$scratch/output"
     local left
@@ -83,7 +83,7 @@ show() {
 }
 
 # report NAME SIZE STATUS START PROGRAM COUNTED: judges a finished run, prints its line, adds to the totals.
-# COUNTED=yes: the program must have printed its counts, or it ended before its end.
+# COUNTED=yes: the program must have printed its counts, otherwise it ended early.
 report() {
     local name=$1 size=$2 status=$3 start=$4 program=$5 counted=$6
     local seconds counts p=0 f=0 s=0 verdict

@@ -203,7 +203,7 @@ static oly_status check_inputs(const oly_verification *v, oly_buffer *const *con
             bool same;
             OLY_TRY(compare_bytes(inputs[k][s], was, was->bytes, &same));
             if (!same)
-                return oly_fail(OLY_VERIFY, "%s: its plan has written over its operand %d, %s, which was not donated",
+                return oly_fail(OLY_VERIFY, "%s: its plan has overwritten its operand %d, %s, which was not donated",
                                 v->graph->name, k, oly_type_short(&v->inputs[k].type));
         }
     return OLY_OK;

@@ -12,7 +12,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
 
-# on RANKS DEVICES ARGUMENT...: runs the oracle, prints what it says but for cases that passed, and adds its counts.
+# on RANKS DEVICES ARGUMENT...: runs the oracle, prints its output except for cases that passed, and adds its counts.
 on() {
     local ranks=$1 devices=$2 start=() counts status p f s
     shift 2
@@ -33,7 +33,7 @@ on() {
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
-# toy_sums LAYOUT: keeps what the toy printed in the last run.
+# toy_sums LAYOUT: keeps the toy's output of the last run.
 toy_sums() { grep '^passed toy.*result' "$scratch/output" >"$scratch/toy.$1"; }
 
 on 1 16 tests/oracle

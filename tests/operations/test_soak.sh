@@ -1,5 +1,5 @@
 #!/bin/bash
-# run: timeout=240  Random programs (tests/soak): those kept in the corpus, and some hundred by seed, give the values of plain loops.
+# run: timeout=240  Random programs (tests/soak), those of the corpus and some hundred by seed, have the values of plain loops.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 soak=${BUILD:-build}/tests/soak/soak passed=0 failed=0

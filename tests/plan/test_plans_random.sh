@@ -1,10 +1,10 @@
 #!/bin/bash
 # The plans of random programs (tests/soak) on four machines are those of tests/plan/expected/random: a line for each program, with a digest
 # of the program, how many plans, steps and collectives it has, what the planner predicts, and a digest of what oly_explain says.
-# Nothing runs. After a change that is meant, or of how programs are drawn, PLANS=write tests/plan/test_plans_random.sh writes them anew;
-# then `git diff` shows whether predictions became better, and
+# Nothing runs. After an intended change, or a change of how programs are drawn, PLANS=write tests/plan/test_plans_random.sh rewrites
+# them; then `git diff` shows whether predictions improved, and
 #     OLYMPUS_SIMULATE=MACHINE OLYMPUS_EXPLAIN=text:FILE build/tests/soak/soak -e SEED 1
-# under the options below what a plan is.
+# prints a plan under the options below.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 soak=${BUILD:-build}/tests/soak/soak folder=tests/plan/expected/random passed=0 failed=0
@@ -26,7 +26,7 @@ check() {
         echo "ok      $name"
     else
         failed=$((failed + 1))
-        echo "FAILED  $name: < expected, > found (PLANS=write $0, where this is meant)"
+        echo "FAILED  $name: < expected, > found (PLANS=write $0, if this is intended)"
         diff "$folder/$name.txt" "$scratch/$name.txt" | head -n 20
         diff <(cut -d: -f1 "$folder/$name.txt") <(cut -d: -f1 "$scratch/$name.txt") >/dev/null || echo "the programs are others"
     fi

@@ -1,8 +1,8 @@
 #!/bin/bash
 # run: timeout=900
 # Devices whose memory the host cannot touch and which compute late, in any order that events allow (tests/support/platform_protected.c,
-# late_streams.h): the oracle and the examples give on them what they give on a CPU, so nothing reads or writes a buffer without mapping
-# it or before it is computed. Each time the order is another one; the first line has its number. Ranks with different platforms are
+# late_streams.h): the oracle and the examples have the results that they have on a CPU, so nothing reads or writes a buffer without
+# mapping it or before it is computed. The order differs every time; the first line has its number. Ranks with different platforms are
 # refused.
 #   PROGRAMS="toy control"  only these examples       LAYOUTS="1x8 2x4"  on these       ORACLE=  without the oracle
 #   LATE_SEED=7  the order with this number
@@ -17,7 +17,7 @@ passed=0 failed=0
 export LATE_SEED=${LATE_SEED:-$RANDOM}
 echo "LATE_SEED=$LATE_SEED"
 
-# result STATUS NAME: counts it, and shows $scratch/why where it is not 0.
+# result STATUS NAME: counts it, and shows $scratch/why if the status is not 0.
 result() {
     if [[ $1 == 0 ]]; then
         passed=$((passed + 1))
@@ -36,7 +36,7 @@ on() {
     launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 200 "$@" </dev/null
 }
 
-# The same text, in any order of the processes, but for speeds.
+# The same text in any order of the processes, except for speeds.
 text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g' | sort; }
 
 programs='toy sharded_computation tour explicit arrays control placement grad checkpoint random_numbers shard_map heat1d

@@ -1,8 +1,8 @@
 #!/bin/bash
 # run: timeout=1200
 # Every plan is checked against its program: the oracle, the examples and the test programs once with OLYMPUS_VERIFY=1, on one process
-# with 8 devices and on two with 4. What each of them says of itself must still hold. A line per program; those that cannot be
-# run so are named with the reason.
+# with 8 devices and on two with 4. All of them must still pass. A line per program; those that cannot be run so are named with the
+# reason.
 #   VERIFIED="control oracle"    only these       LAYOUTS="1x8 2x4"    on these
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -13,7 +13,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
 
-# why NAME: the reason for which a test is left out, or nothing.
+# why NAME: why a test is left out, or nothing.
 why() {
     case $1 in
     test_out_of_memory) echo "fails every allocation in turn: test_verify does so with one function" ;;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run: timeout=300
-# What the bench promises: every row runs, on 1 x 8 and 2 x 2 ranks x devices, and prints one well-formed line; a name that does
-# not exist and a wrong option are told. Sizes are small here; nothing is measured.
+# The bench: every row runs, on 1 x 8 and 2 x 2 ranks x devices, and prints one well-formed line; unknown names and wrong options are
+# errors. Sizes are small here; nothing is measured.
 set -u
 cd "$(dirname "$0")/../.." || exit
 bench=${BUILD:-build}/bench/bench

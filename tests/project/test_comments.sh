@@ -1,6 +1,6 @@
 #!/bin/bash
 # Comments name what exists: every oly_ name in a comment of the sources is declared or defined somewhere in them, and every file
-# (name.c, name.h, name.def, name.sh) is in the tree. Renaming a function leaves its old name in comments elsewhere; here it is found.
+# (name.c, name.h, name.def, name.sh) is in the tree. Finds old names left in comments after a function was renamed.
 set -u
 cd "$(dirname "$0")/../.." || exit
 scratch=$(mktemp -d)

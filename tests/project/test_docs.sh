@@ -1,6 +1,6 @@
 #!/bin/bash
-# The documents are true as far as a program can tell: the tables in docs/ are what docs/make-operations gives from the
-# sources today, every file that docs/*.md name exists, and so does every oly_ function, OLY_ constant and OLYMPUS_ option.
+# The documents match the sources as far as a program can tell: the tables in docs/ are what docs/make-operations makes from the
+# current sources, every file that docs/*.md name exists, and so does every oly_ function, OLY_ constant and OLYMPUS_ option.
 set -u
 cd "$(dirname "$0")/../.." || exit
 scratch=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run: timeout=300.  The example programs print what they say they print, on several splits of the devices over ranks.
+# run: timeout=300.  The example programs print what their headers say, for several distributions of the devices over ranks.
 # Expected texts are in tests/expected. BUILD names the build folder, MPIRUN the mpirun. A line per check; exit status 1 when
 # one fails, 77 when there is nothing to run them with.
 # shellcheck disable=SC2016 # awk and sh expand their variables themselves
@@ -31,7 +31,7 @@ run() {
     return $status
 }
 
-# prints NAME EXPECTED: the last run ended well and $scratch/text is the expected file.
+# prints NAME EXPECTED: the last run succeeded and $scratch/text is the expected file.
 prints() {
     if [ "$status" != 0 ]; then
         { echo "exit status $status"; cat "$scratch/out" "$scratch/err"; } >"$scratch/why"
@@ -67,7 +67,7 @@ for l in $layouts; do
     holds "toy $l: every process has the sum" test "$(grep -c '^process' "$scratch/out")" = "$(ranks_of "$l")"
 done
 
-# -- programs whose process 0 prints the same text however the devices are split ------------------------------------------------
+# -- programs whose process 0 prints the same text however devices are distributed ----------------------------------------------
 for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" sharded_computation
     cp "$scratch/out" "$scratch/text"
@@ -181,7 +181,7 @@ done
 OLYMPUS_SIMULATE=64x8 "$examples/explain" >"$scratch/out" 2>"$scratch/err"
 holds 'explain plans for devices that are not there' grep -q 'for 512 devices that are not there' "$scratch/out"
 
-# -- what is missing or wrong is told ---------------------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------------------
 refuses() {
     name=$1 pattern=$2
     shift 2

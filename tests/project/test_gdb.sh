@@ -1,6 +1,6 @@
 #!/bin/bash
 # In gdb, `print` shows arrays, shardings and meshes, and `oly-plan` the steps of a plan (runtime/olympus-gdb.py, which gdb loads
-# with the shared library). What it prints of a small program is compared.
+# with the shared library). Compares the output for a small program.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${BUILD:-build}")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # run: timeout=300.  The public headers in C11 and C++17, with gcc and clang, without a warning: each alone, every spelling, the
-# examples, programs in C++ that run, and what must not compile. Every public function has a macro that notes its place.
+# examples, programs in C++ that run, and what must not compile. Every public function has a macro that records the caller's line.
 # BUILD names the build folder. A line per check; exit status 1 when one fails.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -106,7 +106,7 @@ END
     done
 done
 
-# -- every public function notes its place -----------------------------------------------------------------------------------------
+# -- every public function records the caller's line -------------------------------------------------------------------------------
 sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -vx 'oly_at' >"$scratch/functions"
 {
     echo '#include <olympus.h>'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make install` leaves: programs that pkg-config's words build, linked with the shared library or with the static one, start;
-# `make uninstall` takes everything away again. And the shared library can be loaded late: by dlopen, and from Python.
+# After `make install` programs can be built with pkg-config's flags, linked with the shared library or with the static one, and run;
+# `make uninstall` removes everything. And the shared library can be loaded late: by dlopen, and from Python.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}

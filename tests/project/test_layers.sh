@@ -1,6 +1,6 @@
 #!/bin/bash
 # Includes and calls point only downward: each folder may include what its row names, the rooms of the planner call only rooms below
-# them (read off the object files in $BUILD, if they are there), and mpi.h stays where MPI is spoken.
+# them (from the object files in $BUILD, if they exist), and mpi.h is included only where MPI is called.
 # Prints the lines that break this. Runs as a test and as `make layers`.
 set -u
 cd "$(dirname "$0")/../.." || exit

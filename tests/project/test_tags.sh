@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make tags` indexes functions, also of folders within folders, for vi and for Emacs, and says what it needs where neither ctags
-# nor etags is there.
+# `make tags` indexes functions, also of nested folders, for vi and for Emacs, and says what it needs if neither ctags nor etags is
+# installed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 folder=$(mktemp -d) || exit 1

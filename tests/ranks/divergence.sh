@@ -4,7 +4,7 @@
 #     tests/ranks/divergence.sh [RANKSxDEVICES...]     (2, 4 and 8 ranks x 1 to 4 devices)
 #
 # Prints what was missed and a line for each layout and program: how many programs, how many missed, how many took over a second from
-# when all ranks had begun, and the slowest. The times mean something on an idle machine only; there several over a second are a failure.
+# when all ranks had started, and the slowest. The times are meaningful only on an idle machine; there several over a second are a failure.
 # Exit status 0: none was missed. BUILD, MPIRUN as for tests/run.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # run: timeout=120  What ranks must share is compared when they start: every option marked SAME in option.def, the program and the
-# library. The message names the option, or the files, and what each of two ranks has; every rank ends with an error.
+# library. The message names the option, or the files, and the values of two ranks; every rank ends with an error.
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=${BUILD:-build}
@@ -64,7 +64,7 @@ $texts"
 differ 0 'what each rank chooses for itself' '' env OLYMPUS_NUM_THREADS=1 OLYMPUS_QUEUE_DEPTH=3 OLYMPUS_ISA=base "$program" nothing -- \
     env OLYMPUS_NUM_THREADS=2 OLYMPUS_TIMEOUT=50 "$program" nothing
 
-# A copy is the same program; another is not, also when it makes the same calls.
+# A copy is the same program; another one is not, even if it makes the same calls.
 cp "$program" "$folder/copy"
 differ 0 'a copy of the program' '' "$program" nothing -- "$folder/copy" nothing
 differ 1 'another program' 'rank 0 runs the program .*/examples/toy \(build [0-9a-f]{16}\), rank 1 .*/examples/sharded_computation \(build' \

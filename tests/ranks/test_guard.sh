@@ -1,7 +1,7 @@
 #!/bin/bash
-# run: timeout=120  What olyrun promises of the end of a job, whatever becomes of its ranks, of mpirun and of itself: in bounded time
-# nothing is left of it, neither processes nor files in the temporary folder and /dev/shm; signals are passed on; --time. The jobs
-# mostly sleep, so several run at once.
+# run: timeout=120  How olyrun ends jobs, whatever happens to their ranks, to mpirun and to olyrun itself: in bounded time nothing is left
+# of them, neither processes nor files in the temporary folder and /dev/shm; signals are forwarded; --time. The jobs mostly sleep, so
+# several run at once.
 # shellcheck disable=SC2016 # the programs expand their variables themselves
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -22,7 +22,7 @@ begin() {
     "$run" "$@" >"$folder/$name" 2>&1 </dev/null &
     pid[$name]=$!
 }
-# asleep NAME COUNT: waits until the job has said "asleep" so often.
+# asleep NAME COUNT: waits until the job has printed "asleep" COUNT times.
 asleep() {
     local k
     for ((k = 0; k < 300; k++)); do

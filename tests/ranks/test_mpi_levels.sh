@@ -1,5 +1,5 @@
 #!/bin/bash
-# Programs that start MPI themselves at each level of threads (test_mpi_levels.c).
+# Programs that initialise MPI themselves at each thread level (test_mpi_levels.c).
 set -u
 cd "$(dirname "$0")/../.." || exit
 MPIRUN=${MPIRUN:-mpirun}

@@ -1,8 +1,8 @@
 #!/bin/bash
 # run: timeout=600
 # Programs over the transport of tests/support/transport_shuffled.c, which cuts messages up, holds them back and checks the devices at
-# both ends of every box: the oracle and test programs give over it what they give over MPI's; also on devices whose memory the host
-# cannot touch. Ranks with different transports are refused.
+# both ends of every box: the oracle and test programs have the results that they have over MPI's; also on devices whose memory the
+# host cannot touch. Ranks with different transports are refused.
 #   LAYOUTS="2x4 8x1"  the oracle on these       CASES="grad auto"  only these cases       SEEDS="1 2 3"  in these orders
 #   TESTS="halo"       only these test programs
 set -u
@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
-# result STATUS NAME: counts it, and shows $scratch/why where it is not 0.
+# result STATUS NAME: counts it, and shows $scratch/why if the status is not 0.
 result() {
     if [[ $1 == 0 ]]; then
         passed=$((passed + 1))

@@ -1,7 +1,7 @@
 #!/bin/bash
-# run: timeout=120  Every wait is bounded and says whom it waits for, whatever becomes of a rank and wherever: it comes late, never
-# comes, is stopped, is killed, leaves or crashes, before any kind of call. The faulty programs are in test_waits.c. They mostly
-# sleep, so several run at once.
+# run: timeout=120  Every wait is bounded and names the ranks it waits for, whatever happens to a rank: it is late, never arrives, is
+# stopped or killed, leaves or crashes, before any kind of call. The faulty programs are in test_waits.c. They mostly sleep, so several
+# run at once.
 set -u
 cd "$(dirname "$0")/../.." || exit
 program=${BUILD:-build}/tests/test_waits
@@ -51,7 +51,7 @@ declare -A call=([init]=oly_init [sync]='oly_sync' [sum]=oly_sum [put]=oly_devic
 declare -A before=([sync]=oly_sync [sum]=oly_sync [put]=oly_block_until_ready [gather]=oly_sync [png]=oly_process_allgather
     [finalize]=oly_write_png [exit]='')
 
-# A rank that comes late is told of, and then nothing is wrong.
+# A late rank causes a notice, and no error.
 export OLYMPUS_TIMEOUT=60 OLYMPUS_WAIT_NOTICE=1
 begin late 2 sum nap 1
 begin late-begin 2 init nap 0
@@ -61,7 +61,7 @@ ended late well 45 '^olympus: rank 0 waits for rank 1 in oly_sum[a-z_]* \(tests/
 ended late-begin well 45 '^olympus: rank 1 waits for rank 0 in oly_init'
 ended late-end well 45 '^olympus: rank 0 waits for rank 1 in oly_finalize'
 
-# One that never comes ends the job: before every kind of call, rank 0 or another.
+# One that never arrives ends the job: before every kind of call, rank 0 or another.
 export OLYMPUS_TIMEOUT=3
 for phase in init sync sum put gather png finalize exit; do begin "sleep-$phase" 2 "$phase" sleep 1; done
 wait_for_jobs
@@ -76,7 +76,7 @@ for phase in sum finalize; do ended "stop-$phase" badly 45 'rank 0 \(process [0-
 for phase in sync gather exit; do ended "stop-$phase" badly 45 'rank 2 \(process [0-9]+\) is stopped, its last call is oly_'; done
 ended stop-init badly 45 'waited 3 s inside MPI_Init for rank 0; rank 0 has not called oly_init'
 
-# Ranks of other nodes say themselves what they do, or their neighbours do; of one that is alone and stopped the last sign is known.
+# Ranks of other nodes describe themselves, or their neighbours do; of a stopped rank alone on its node the last message is known.
 OLYMPUS_NODE_RANKS=1 begin far-computes 2 sum sleep 1
 OLYMPUS_NODE_RANKS=1 begin far-late 2 sync sleep 0
 OLYMPUS_NODE_RANKS=2 begin far-chain 4 put stop 3
@@ -92,7 +92,7 @@ ended far-stopped badly 45 \
     'waiting for rank 2; rank 2 is on another node and does not answer, its last call known here is oly_[a-z_]+ \(tests/ranks/test_waits.c:[0-9]+\)'
 ended far-end badly 45 'inside MPI_Finalize, after oly_finalize on all ranks, for ranks of other nodes'
 
-# One that is gone ends it, too.
+# One that has exited ends it, too.
 export OLYMPUS_TIMEOUT=10
 for fault in kill exit abort; do
     for phase in init put finalize; do begin "$fault-$phase" 2 "$phase" $fault 0; done

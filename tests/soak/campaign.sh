@@ -3,8 +3,8 @@
 #
 #     tests/soak/campaign.sh 1x8:60000:30000000 2x4:40000:30100000
 #
-# COUNT programs from SEED on, on each layout (ranks x devices of each). Prints what failed (shrunk: SOAK_SHRINK=seconds, 20) and, when a
-# layout is done, one line: programs, seeds, seconds, failures, the commit. Exit status 0: no failure. BUILD, MPIRUN as for tests/run.sh.
+# COUNT programs from SEED on, on each layout (ranks x devices of each). Prints failures (shrunk: SOAK_SHRINK=seconds, 20) and, after each
+# layout, one line: programs, seeds, seconds, failures, the commit. Exit status 0: no failure. BUILD, MPIRUN as for tests/run.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 commit=$(git rev-parse --short HEAD 2>/dev/null) status=0 all=0 bad=0

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Which lines of the planner random programs reach:   tests/soak/coverage.sh BUILD     (after runs of a build with --coverage)
 #
-# One line for each file of runtime/plan, the lines that were not reached (without those that make or hand on an error, memory that is missing
-# among them), and the whole.
+# One line for each file of runtime/plan, the lines that were not reached (except those that raise or return an error, out of memory
+# included), and the total.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 build=${1:-build-coverage} total=0 reached=0

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Random programs on all layouts in turn, each with seeds of its own:   tests/soak/run.sh SECONDS [SEED]
 #
-# Prints what failed, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.
-# SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (100);
-# SOAK_SHRINK=s: seconds for each failure (0: not at all); SOAK_KEEP=folder: where choices of programs that failed are kept. campaign.sh runs given numbers.
+# Prints failures, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.
+# SOAK_LAYOUTS="1x8 2x4" (ranks x devices) selects others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (100);
+# SOAK_SHRINK=s: seconds for each failure (0: not at all); SOAK_KEEP=folder: where the choices of failed programs are kept. campaign.sh runs given numbers of programs.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60} seed=${2:-$((RANDOM * 32768 + RANDOM))000}
@@ -23,7 +23,7 @@ keep() {
     OLYMPUS_NUM_CPU_DEVICES=$((${1%x*} * ${1#*x})) "$soak" -s "$2" "$SOAK_KEEP/found-$2-$1+$(($2 / 200))"
 }
 
-# One turn: COUNT programs from SEED on, beginning anew behind a program that ends the job.
+# One turn: COUNT programs from SEED on, restarting after a program that ends the job.
 turn() {
     local ranks=${1%x*} from=$2 to=$(($2 + count)) status
     export OLYMPUS_NUM_CPU_DEVICES=${1#*x} SOAK_PROGRESS=$scratch/progress MALLOC_PERTURB_=$(($2 / count % 2 * 90))
@@ -36,7 +36,7 @@ turn() {
             status=$?
         fi
         grep -q ' programs, .* failed' "$scratch/output" && break
-        # killed on the way: count the program under way as a failure
+        # killed: count the current program as a failure
         local at
         at=$(tr -dc 0-9 <"$scratch/progress" 2>/dev/null)
         echo "seed ${at:-$from}: the job ended with status $status" >>"$scratch/output"

@@ -65,8 +65,8 @@ static void show_difference(const char *name, const char *expected, const char *
         line += *a == '\n';
     while (a > expected && a[-1] != '\n')
         a--, b--;
-    print_error("%s:%d differs\nexpected: %.*s\nfound:    %.*s\n(with PLANS=write the test writes it anew, where this "
-                "is meant)\n",
+    print_error("%s:%d differs\nexpected: %.*s\nfound:    %.*s\n(PLANS=write rewrites it, if this "
+                "is intended)\n",
                 name, line, (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
 }
 

@@ -113,7 +113,7 @@ static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index
         for (int k = 0; k < t.axes[d].n; k++) {
             if (used >> t.axes[d].axis[k] & 1)
                 return oly_sharding_fail_types("indexing", &x->type, &index->type, "duplicate_axis",
-                                               "the part that is meant would be split along axis '%s' twice; move one "
+                                               "the indexed part would be split along axis '%s' twice; move one "
                                                "with oly_reshard, or say how the result is to be sharded "
                                                "(.out_sharding)",
                                                t.mesh->name[t.axes[d].axis[k]]);
