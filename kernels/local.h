@@ -102,14 +102,14 @@ typedef struct oly_local_task {
     int n_batch;
     int n_axes, axes[OLY_MAX_RANK];
     oly_index_mode mode;
-    bool
-        partial; /* operand 0 is a part of the dimensions along which the operation runs, or the result one of several that are summed:
-                   *   running results: gives the result of the part only (extent 1; narrow types as float32, of
-                   *   cumlogsumexp float64); an empty part gives what changes nothing
-                   *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch
-                   *   GATHER, DYNAMIC_SLICE: elements of other parts are what a sum does not see
-                   *   SCATTER_ADD: so is what the result has beyond operand 0's box, which may be smaller, before the updates */
-    int part;    /* running results with in[1], the results of all parts: which part this is */
+    /* partial: operand 0 is a part along the dimensions of the operation, or the result one of several that are summed.
+     *   running results        gives only the part's result (extent 1; narrow types as float32, of cumlogsumexp float64); an
+     *                          empty part gives the identity
+     *   ARGMAX, ARGMIN, TOP_K  gives numbers within the whole array (-1: none), and the elements in scratch
+     *   GATHER, DYNAMIC_SLICE  elements of other parts are such that a sum ignores them
+     *   SCATTER_ADD            so is the part of the result beyond operand 0's box, which may be smaller, before the updates */
+    bool partial;
+    int part; /* running results with in[1], the results of all parts: which part this is */
     const oly_sliding_window *window;
 } oly_local_task;
 

@@ -223,12 +223,12 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
     case OLY_##number:                                                                                                 \
         FILL(T, op == 0 ? 0 : op == 1 ? 1 : op == 2 ? least : most);
 #define FLOAT_NEUTRAL(A) FILL(A, op == 0 ? -0. : op == 1 ? 1 : op == 2 ? -(double)INFINITY : (double)INFINITY)
-static void neutral(int op, oly_dtype worked, int64_t n, void *carry)
+static void neutral(int op, oly_dtype computed, int64_t n, void *carry)
 {
     if (op == OLY_LOCAL_CUMLOGSUMEXP - OLY_LOCAL_CUMSUM) {
         FILL(double, -(double)INFINITY);
     }
-    switch (worked) {
+    switch (computed) {
     case OLY_BOOL: FILL(uint8_t, op == 1 || op == 3); OLY_INTEGER_TYPES(INTEGER_NEUTRAL, )
     case OLY_FLOAT64: FLOAT_NEUTRAL(double);
     case OLY_COMPLEX64: FILL(float _Complex, op == 0 ? CMPLXF(-0.f, -0.f) : CMPLXF(1, 0));

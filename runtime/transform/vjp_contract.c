@@ -75,14 +75,14 @@ static oly_node *move_groups(oly_rule *r, oly_node *x, int from, int to, int64_t
             shape[n++] = groups;
         shape[n++] = d == from ? x->type.shape[d] / groups : x->type.shape[d];
     }
-    oly_node *parted = oly_rule_reshape(r, x, rank + 1, shape);
+    oly_node *split = oly_rule_reshape(r, x, rank + 1, shape);
     n = 0;
     for (int d = 0; d < rank; d++) { /* dimension d of x is d, or d + 1 from `from` on; the groups are `from` */
         if (d == to)
             axes[n++] = from;
         axes[n++] = d < from ? d : d + 1;
     }
-    oly_node *turned = oly_rule_transpose(r, parted, axes);
+    oly_node *turned = oly_rule_transpose(r, split, axes);
     for (int d = 0; turned && d < rank; d++)
         shape[d] = d < to    ? turned->type.shape[d]
                    : d == to ? turned->type.shape[d] * turned->type.shape[d + 1]

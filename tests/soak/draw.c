@@ -281,9 +281,9 @@ void draw_function_call(program *p)
             for (int d = 0; d < like.rank; d++)
                 like.size *= like.shape[d];
             if ((s.in[k] = placed_as(p, value_like(p, &like), &p->placed[b->param[k]])) == NOTHING)
-                goto undo;
+                goto abandon;
             if (p->explicit_axes && p->placed[s.in[k]].mesh != p->placed[b->param[k]].mesh)
-                goto undo;
+                goto abandon;
         }
         s.block[0] = p->function[old];
     } else {
@@ -293,7 +293,7 @@ void draw_function_call(program *p)
         s.block[0] = draw_function(p, &s);
     }
     if (s.block[0] == NOTHING || p->block[s.block[0]].n_results == 0)
-        goto undo;
+        goto abandon;
     s.n_out = p->block[s.block[0]].n_results;
     s.checkpoint = one_in(&p->choices, 8);
     s.flavour = one_in(&p->choices, 10) ? 1 + below(&p->choices, 4) : 0; /* explained, too */
@@ -308,7 +308,7 @@ void draw_function_call(program *p)
                 memcpy(s.out_place, p->statement[k].out_place, sizeof s.out_place);
     choose_donations(p, &s);
     if (!add_statement(p, &s))
-        goto undo;
+        goto abandon;
     for (int k = 0; k < s.n_in; k++)
         if (s.donated[k])
             p->dead[s.in[k]] = true;
@@ -317,7 +317,7 @@ void draw_function_call(program *p)
         p->function_group[p->n_functions++] = p->group;
     }
     return;
-undo:
+abandon:
     p->n_statements = statements;
     p->n_blocks = blocks;
     p->n_values = values;

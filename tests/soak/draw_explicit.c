@@ -161,7 +161,7 @@ bool settle_operands(program *p, statement *s, placement *place)
         return true; /* the results' blocks decide */
     if (s->op == OP_constraint)
         s->op = OP_reshard;
-    if (s->op == OP_reshard || s->op == OP_sum_waits || s->op == OP_product_waits) {
+    if (s->op == OP_reshard || s->op == OP_sum_unreduced || s->op == OP_product_unreduced) {
         *place = s->place[0];
         return place->mesh >= 0;
     }
@@ -186,7 +186,7 @@ bool settle_operands(program *p, statement *s, placement *place)
 }
 
 /* a b, split along the contracted dimension, left unreduced. */
-static bool draw_waiting_product(program *p, int a)
+static bool draw_unreduced_product(program *p, int a)
 {
     placement split = {.mesh = (int8_t)p->explicit_mesh}, across = split, waits = split;
     int b = a;
@@ -207,13 +207,13 @@ static bool draw_waiting_product(program *p, int a)
     b = placed_as(p, simple(p, turn), &across);
     if (a == NOTHING || b == NOTHING || !waits.unreduced)
         return false;
-    statement s = operation_of(OP_product_waits, 2, (int[]){a, b});
+    statement s = operation_of(OP_product_unreduced, 2, (int[]){a, b});
     s.place[0] = waits;
     return add_statement(p, &s);
 }
 
 /* A sum over a split dimension that is left unreduced: reads of it reduce it, in this function or in another. */
-bool draw_waiting_sum(program *p)
+bool draw_unreduced_sum(program *p)
 {
     int v = any_value(p), d = NOTHING;
     const placement from = p->placed[v];
@@ -221,13 +221,13 @@ bool draw_waiting_sum(program *p)
         p->dtype_of[v] == OLY_BOOL)
         return false;
     if (p->rank_of[v] == 2 && one_in(&p->choices, p->products ? 2 : 6))
-        return draw_waiting_product(p, v);
+        return draw_unreduced_product(p, v);
     for (int k = 0; k < p->rank_of[v]; k++)
         if (splits(&from, k) && (d == NOTHING || one_in(&p->choices, 2)))
             d = k;
     if (d == NOTHING)
         return false;
-    statement s = operation_of(OP_sum_waits, 1, &v);
+    statement s = operation_of(OP_sum_unreduced, 1, &v);
     s.axes[s.n_axes++] = d;
     s.place[0] = without_dimension(&from, d);
     for (int k = 0; k < from.n[d]; k++)

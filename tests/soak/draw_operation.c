@@ -731,7 +731,7 @@ bool draw_operation(program *p)
     int weight[COLLECTIVE + 1];
     if (p->n_visible == 0)
         return false;
-    if (p->explicit_axes && one_in(&p->choices, 8) && draw_waiting_sum(p))
+    if (p->explicit_axes && one_in(&p->choices, 8) && draw_unreduced_sum(p))
         return true;
     for (int tries = 0; tries < 3; tries++) {
         family f = (family)weighted(&p->choices, family_weights(p, weight), weight);

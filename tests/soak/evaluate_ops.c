@@ -406,7 +406,7 @@ array *evaluate_operation(program *p, const statement *s, int member)
     case THREE: return s->op == OP_where ? where(p, s, a) : clamp(p, s, a[0]);
     case REDUCTION: {
         statement plain = *s;
-        plain.op = s->op == OP_sum_waits ? OP_sum : s->op;
+        plain.op = s->op == OP_sum_unreduced ? OP_sum : s->op;
         return evaluate_reduction(p, &plain, a[0]);
     }
     case RUNNING: return evaluate_running(p, s, a[0]);

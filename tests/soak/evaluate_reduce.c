@@ -352,7 +352,7 @@ array *evaluate_product(program *p, const statement *s, array *const *a)
         [3][1] = {"bij", "j", "bi"}, [3][2] = {"bij", "jk", "bik"}, [3][3] = {"bij", "bjk", "bik"}};
     switch ((int)s->op) {
     case OP_matmul:
-    case OP_product_waits:
+    case OP_product_unreduced:
     case OP_dot:
         if (x->rank < 1 || x->rank > 3 || z->rank < 1 || z->rank > 3 ||
             (s->op == OP_dot && (x->rank > 2 || z->rank > 2)))

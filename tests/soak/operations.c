@@ -168,7 +168,7 @@ static oly_array call_reduction(const program *p, const statement *s, oly_array 
     static oly_array (*const calls[])(oly_operand, oly_reduce_options) = {
         oly_sum_with, oly_max_with, oly_min_with,    oly_prod_with,  oly_mean_with,
         oly_any_with, oly_all_with, oly_argmax_with, oly_argmin_with};
-    if (s->op == OP_sum_waits) {
+    if (s->op == OP_sum_unreduced) {
         options.out_sharding = sharding_of(p, &s->place[0], MOST_RANK, mesh);
         return oly_sum_with(oly_operand_array(x), options);
     }
@@ -194,7 +194,8 @@ static oly_array call_product(const program *p, const statement *s, const oly_ar
     snprintf(window, sizeof window, "%d", (int)s->shape[0]);
     switch ((int)s->op) {
     case OP_matmul: return oly_matmul(x[0], x[1]);
-    case OP_product_waits: return oly_matmul(x[0], x[1], .out_sharding = sharding_of(p, &s->place[0], MOST_RANK, mesh));
+    case OP_product_unreduced:
+        return oly_matmul(x[0], x[1], .out_sharding = sharding_of(p, &s->place[0], MOST_RANK, mesh));
     case OP_dot: return oly_dot(x[0], x[1]);
     case OP_outer: return oly_outer(x[0], x[1]);
     case OP_vdot: return oly_vdot(x[0], x[1]);

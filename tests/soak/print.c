@@ -447,8 +447,8 @@ static bool uses_mesh(const program *p, int m)
         if (s->kind == MAP && s->k == m)
             return true;
         if ((s->kind == INPUT || s->kind == MOVE ||
-             (s->kind == OPERATION && (s->op == OP_constraint || s->op == OP_reshard || s->op == OP_sum_waits ||
-                                       s->op == OP_product_waits || operations[s->op].family == RANDOM))) &&
+             (s->kind == OPERATION && (s->op == OP_constraint || s->op == OP_reshard || s->op == OP_sum_unreduced ||
+                                       s->op == OP_product_unreduced || operations[s->op].family == RANDOM))) &&
             s->place[0].mesh == m)
             return true;
         for (int j = 0; j < s->n_out && (s->kind == CALL || s->kind == REGION); j++)

@@ -284,7 +284,7 @@ bool settle_operands(program *p, statement *s,
                      placement *place);                /* the sharding to request, and the result's placement */
 placement in_types(const program *p, placement place); /* without Auto axes, which types do not show */
 placement result_place(const program *p, const statement *s, int k);
-bool draw_waiting_sum(program *p);
+bool draw_unreduced_sum(program *p);
 placement without_dimension(const placement *place, int d);
 
 /* -- running and comparing: run.c, check.c ---------------------------------------------------------------------------------------- */

@@ -202,7 +202,7 @@ static inline const char *shaped(oly_compose *compose, const char *type, const c
     return outcome(compose, &recipe, operands);
 }
 
-static inline const char *parted(oly_compose *compose, const char *slices, const char *operands)
+static inline const char *sliced_outcome(oly_compose *compose, const char *slices, const char *operands)
 {
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);

@@ -447,7 +447,7 @@ static void part_types(void **state)
     };
     /* clang-format on */
     for (size_t k = 0; k < COUNT(cases); k++)
-        check_outcome(parted(cases[k].compose, cases[k].slices, cases[k].operands), cases[k].expected);
+        check_outcome(sliced_outcome(cases[k].compose, cases[k].slices, cases[k].operands), cases[k].expected);
 }
 
 static void concatenate_types(void **state)

@@ -116,13 +116,13 @@ static void factors_of_parts(void **state)
 {
     (void)state;
     oly_factors f;
-    parted(oly_compose_slice, "1:-1, :, ::2, 2:3", "f32[8,5,7,4]");
+    sliced_outcome(oly_compose_slice, "1:-1, :, ::2, 2:3", "f32[8,5,7,4]");
     assert_string_equal(factors_text(last, &f), "a~bc~.->a~bc~.");
     assert_int_equal(f.size[0], 6); /* of the result */
-    parted(oly_compose_update, "1:-1, :", "f32[8,5] f32[6,5]");
+    sliced_outcome(oly_compose_update, "1:-1, :", "f32[8,5] f32[6,5]");
     assert_string_equal(factors_text(last, &f), "a~b,a~b->a~b");
     assert_int_equal(f.size[0], 8);
-    parted(oly_compose_update, "3", "f32[8,5] f32[5]");
+    sliced_outcome(oly_compose_update, "3", "f32[8,5] f32[5]");
     check_factors("a~b,.b->a~b");
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);

@@ -12,15 +12,15 @@
 typedef struct order {
     oly_planner *p;
     oly_frame *f;
-    int n, *node;            /* [place] */
-    int *unit;               /* [node]: place of the group or node it is lowered with */
-    int *missing;            /* [place]: operands that are not ready */
-    bool *done;              /* [place] */
-    int *first_user, *user;  /* [node]: places of its readers, up to first_user[node + 1] */
-    int n_ready, *ready;     /* a heap of places, smallest first */
-    int n_waiting, *waiting; /* nodes whose reduction is deferred */
-    int n_reduced;           /* f's value, when they were last examined */
-    int *leads;              /* [place]: most reductions over devices on any path from it */
+    int n, *node;              /* [place] */
+    int *unit;                 /* [node]: place of the group or node it is lowered with */
+    int *missing;              /* [place]: operands that are not ready */
+    bool *done;                /* [place] */
+    int *first_user, *user;    /* [node]: places of its readers, up to first_user[node + 1] */
+    int n_ready, *ready;       /* a heap of places, smallest first */
+    int n_deferred, *deferred; /* nodes whose reduction is deferred */
+    int n_reduced;             /* f's value, when they were last examined */
+    int *leads;                /* [place]: most reductions over devices on any path from it */
 } order;
 
 /* -- readiness ----------------------------------------------------------------------------------------------------- */
@@ -56,26 +56,26 @@ static void value_is_ready(order *o, int node)
 }
 
 /* Removes deferred values that have been reduced. */
-static void look_at_waiting(order *o)
+static void look_at_deferred(order *o)
 {
     if (o->n_reduced == o->f->n_reduced)
         return;
     o->n_reduced = o->f->n_reduced;
     int kept = 0;
-    for (int k = 0; k < o->n_waiting; k++) {
-        int node = o->waiting[k];
+    for (int k = 0; k < o->n_deferred; k++) {
+        int node = o->deferred[k];
         if (o->f->values[node].waits)
-            o->waiting[kept++] = node;
+            o->deferred[kept++] = node;
         else
             value_is_ready(o, node);
     }
-    o->n_waiting = kept;
+    o->n_deferred = kept;
 }
 
 static void node_is_lowered(order *o, int node)
 {
     if (o->f->values[node].waits)
-        o->waiting[o->n_waiting++] = node;
+        o->deferred[o->n_deferred++] = node;
     else
         value_is_ready(o, node);
 }
@@ -86,7 +86,7 @@ static oly_status lower_place(order *o, int place)
     int group = oly_value_of(o->f, n)->group;
     o->done[place] = true;
     OLY_TRY(oly_lower_node(o->p, o->f, n));
-    look_at_waiting(o);
+    look_at_deferred(o);
     if (group < 0)
         node_is_lowered(o, n->index);
     for (int k = 0; group >= 0 && k < o->f->groups[group].n_nodes; k++)
@@ -287,7 +287,7 @@ static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
 {
     int n = f->graph->n_nodes;
     *o = (order){.p = p, .f = f, .n = n, .n_reduced = f->n_reduced};
-    int **lists[] = {&o->node, &o->unit, &o->missing, &o->first_user, &o->ready, &o->waiting};
+    int **lists[] = {&o->node, &o->unit, &o->missing, &o->first_user, &o->ready, &o->deferred};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         *lists[k] = OLY_PLAN_NEW(p, int, n + 2);
         OLY_PLAN_CHECK(*lists[k]);
@@ -347,14 +347,14 @@ static oly_status put_off_users(order *o, int node)
 static oly_status put_off(order *o)
 {
     const oly_node *outer = o->p->reader;
-    for (int k = 0; k < o->n_waiting; k++) {
+    for (int k = 0; k < o->n_deferred; k++) {
         int n_reduced = o->n_reduced;
-        OLY_TRY(put_off_users(o, o->waiting[k]));
+        OLY_TRY(put_off_users(o, o->deferred[k]));
         if (o->n_reduced != n_reduced) /* the list has changed */
             k = -1;
     }
     o->p->reader = outer;
-    look_at_waiting(o);
+    look_at_deferred(o);
     return OLY_OK;
 }
 
@@ -376,12 +376,12 @@ static bool is_next(const order *o, int place)
 
 /* Only readers of deferred values are left: picks the one with the most further reductions after it, so that other
  * deferred reductions can join those. */
-static int end_of_waiting(const order *o, int first)
+static int end_of_deferred(const order *o, int first)
 {
     enum { MOST = 256 };
     int best = first;
-    for (int k = 0; k < o->n_waiting && k < MOST; k++)
-        for (int j = o->first_user[o->waiting[k]]; j < o->first_user[o->waiting[k] + 1]; j++) {
+    for (int k = 0; k < o->n_deferred && k < MOST; k++)
+        for (int j = o->first_user[o->deferred[k]]; j < o->first_user[o->deferred[k] + 1]; j++) {
             int place = o->user[j];
             bool better = o->leads[place] > o->leads[best] || (place < best && o->leads[place] == o->leads[best]);
             if (!o->done[place] && better && is_next(o, place))
@@ -418,6 +418,6 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         OLY_TRY(put_off(&o));
         if (o.n_ready > 0 || o.done[next]) /* may have been lowered above */
             continue;
-        OLY_TRY(lower_place(&o, end_of_waiting(&o, next))); /* this reduces the deferred values that it reads */
+        OLY_TRY(lower_place(&o, end_of_deferred(&o, next))); /* this reduces the deferred values that it reads */
     }
 }

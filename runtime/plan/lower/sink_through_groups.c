@@ -268,7 +268,7 @@ static bool find_reduction(cone *c)
 oly_status oly_sink_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
     OLY_TRY(oly_settle_group(p, f, g));
-    for (bool again = f->waiting != NULL; again && !g->lowered;) {
+    for (bool again = f->deferred != NULL; again && !g->lowered;) {
         oly_group now = *g;
         if (g->left) {
             now.nodes = g->left;

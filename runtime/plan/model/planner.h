@@ -111,7 +111,7 @@ typedef struct oly_frame {
     int n_groups;
     oly_group *groups;
     oly_block *block;
-    struct oly_deferred_reduction *waiting;
+    struct oly_deferred_reduction *deferred;
     int n_reduced;                        /* deferred reductions already done */
     struct oly_accumulator *accumulators; /* of a loop's body, once lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */

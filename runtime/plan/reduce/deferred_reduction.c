@@ -13,7 +13,7 @@ struct oly_deferred_reduction {
 oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
                                const oly_axis_list *axes)
 {
-    oly_deferred_reduction *w = OLY_PLAN_NEW(p, oly_deferred_reduction, 1), **last = &f->waiting;
+    oly_deferred_reduction *w = OLY_PLAN_NEW(p, oly_deferred_reduction, 1), **last = &f->deferred;
     OLY_PLAN_CHECK(w);
     *w = (oly_deferred_reduction){NULL, n, *rule, *axes};
     while (*last)
@@ -25,7 +25,7 @@ oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const 
 
 const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node *n)
 {
-    const oly_deferred_reduction *w = f->waiting;
+    const oly_deferred_reduction *w = f->deferred;
     while (w && w->node != n)
         w = w->next;
     oly_deferred *off = w ? OLY_PLAN_NEW(p, oly_deferred, 1) : NULL;
@@ -36,7 +36,7 @@ const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node
 
 void oly_keep_partial(oly_frame *f, const oly_node *n)
 {
-    for (oly_deferred_reduction **at = &f->waiting; *at; at = &(*at)->next)
+    for (oly_deferred_reduction **at = &f->deferred; *at; at = &(*at)->next)
         if ((*at)->node == n) {
             *at = (*at)->next;
             break;
@@ -72,7 +72,7 @@ static oly_status reduce_together(oly_planner *p, oly_frame *f, const oly_deferr
     oly_deferred_reduction key = *w;
     bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
     int n = 0;
-    for (oly_deferred_reduction **at = &f->waiting; *at;) {
+    for (oly_deferred_reduction **at = &f->deferred; *at;) {
         bool goes = together ? go_together(*at, &key) : (*at)->node == key.node;
         if (n == OLY_REDUCTION_TOGETHER || !goes) {
             at = &(*at)->next;
@@ -93,7 +93,7 @@ oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     if (n && !oly_value_of(f, n)->waits)
         return OLY_OK;
-    for (oly_deferred_reduction *w; (w = f->waiting);) {
+    for (oly_deferred_reduction *w; (w = f->deferred);) {
         while (n && w->node != n)
             w = w->next;
         OLY_TRY(reduce_together(p, f, w));

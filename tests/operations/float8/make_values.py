@@ -28,7 +28,7 @@ def text_of_byte(x):
 
 
 def inputs(dtype, wide):
-    """Every number, every midpoint of neighbours and the numbers next to it, and what lies beyond both ends."""
+    """Every number, every midpoint of neighbours and the numbers next to it, and numbers beyond both ends."""
     bits = np.arange(128, dtype=np.uint8)
     values = bits.view(dtype).astype(wide)
     values = np.sort(values[np.isfinite(values)])

@@ -321,7 +321,7 @@ class Refused(Exception):
     def __init__(self, at, error): self.at, self.error = at, error; super().__init__(f"at={at}: {error}")
 
 def run_lets(env, lets, values, until=None):
-    """Runs statements over a dictionary of values; gradients rerun what lies before the loss."""
+    """Runs statements over a dictionary of values; gradients rerun the statements before the loss."""
     v = dict(values)
     for k, w in enumerate(lets):
         if until is not None and k == until: break
