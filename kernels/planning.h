@@ -19,9 +19,6 @@ oly_gemm_part oly_gemm_part_at(const oly_gemm_task *t, int k);
 size_t oly_reduce_scratch(const oly_reduce_task *t);
 size_t oly_local_scratch(const oly_local_task *t);
 
-/* What the tiles of loops over several fields should fit into: memory as fast as one thread's own cache. */
-enum { OLY_TILING_BYTES = 384 * 1024 };
-
 /* Is there a kernel for this stencil (dtype, rank, taps, radius up to 4)? */
 bool oly_stencil_supported(const oly_stencil *s);
 /* The most time steps of one pass over a block of this extent (its margin is steps * radius), from the cache sizes. */

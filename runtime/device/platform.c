@@ -22,17 +22,19 @@ oly_status oly_platform_choose(bool simulated)
         return oly_fail(OLY_INVALID, "platform %s has %d devices that compute late; a process has at most %d", p->name,
                         p->devices(), OLY_MOST_LATE_DEVICES);
     oly_platform_chosen = p;
+    oly_facts_use(p->facts ? p->facts() : NULL);
     return OLY_OK;
 }
 
 void oly_platform_forget(void)
 {
     oly_platform_chosen = &oly_platform_cpu;
+    oly_facts_use(NULL);
 }
 
 oly_platform_name oly_platform_my_name(void)
 {
-    oly_platform_name name = {{0}};
+    oly_platform_name name = {.facts = *oly_facts_now()};
     snprintf(name.chars, sizeof name.chars, "%s", oly_platform_get()->name);
     return name;
 }
@@ -47,6 +49,12 @@ oly_status oly_platform_agree(int n, const oly_platform_name *of, size_t stride)
                 "the devices of rank 0 are of platform \"%s\", those of rank %d of \"%s\"; the devices of a "
                 "job are of one platform",
                 of->chars, r, name->chars);
+        if (memcmp(&name->facts, &of->facts, sizeof of->facts) != 0)
+            return oly_fail(
+                OLY_DIVERGED,
+                "the devices of ranks 0 and %d are of platform \"%s\", but its rates or cache sizes differ; "
+                "plans depend on them, so they must be the same on every rank",
+                r, of->chars);
     }
     return OLY_OK;
 }

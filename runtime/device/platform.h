@@ -1,4 +1,4 @@
-/* What a kind of devices provides: which devices a process has, their memory, and the order of their work. All code above
+/* What a kind of devices provides: which devices a process has, their memory, the order of their work, and facts about them. All code above
  * knows devices by this table only: the pool (device/memory.h) allocates through it, arrays read and write buffers through
  * oly_buffer_map, and the executor (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused
  * at start. docs/platforms.md says what a platform for GPUs has to provide.
@@ -10,6 +10,7 @@
  * memory 0, a GPU has its own. Called by runtime/device, runtime/run and runtime/array. */
 #ifndef OLY_DEVICE_PLATFORM_H
 #define OLY_DEVICE_PLATFORM_H
+#include "core/facts.h"
 #include <olympus/base.h>
 
 enum { OLY_MOST_MEMORIES = 16, OLY_MOST_LATE_DEVICES = 64 }; /* of one process */
@@ -27,8 +28,9 @@ typedef struct oly_platform {
     bool computes;           /* false: functions are planned and explained, never run */
     bool host_memory;        /* the host may read and write buffers in place; otherwise through read and write below */
 
-    bool one_memory;      /* devices share memory 0; otherwise device d has memory d */
-    int (*devices)(void); /* of this process */
+    bool one_memory;                 /* devices share memory 0; otherwise device d has memory d */
+    int (*devices)(void);            /* of this process */
+    const oly_facts *(*facts)(void); /* for the planner; the same on every rank, or the job is refused. NULL: a CPU's */
 
     /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
     bool (*allocate)(int memory, size_t bytes, void **data);
@@ -84,6 +86,7 @@ void oly_platform_forget(void); /* at finalize, after all buffers are released *
 /* What a rank sends the others about its platform. */
 typedef struct oly_platform_name {
     char chars[16];
+    oly_facts facts;
 } oly_platform_name;
 oly_platform_name oly_platform_my_name(void);
 /* Is the platform the same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them

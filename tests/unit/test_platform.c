@@ -2,6 +2,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "device/memory.h"
+#include "plan/cost/cost.h"
 #include "platform_protected.h"
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,12 +174,52 @@ static void too_many_late_devices_are_refused(void **state)
         strstr(oly_pending_message(), "platform late has 65 devices that compute late; a process has at most 64"));
 }
 
+static const oly_facts *fast(void)
+{
+    static const oly_facts facts = {.memory = 2e12,
+                                    .gemm = 4e13,
+                                    .operations = 1e12,
+                                    .copy_latency = 5e-6,
+                                    .copy_bandwidth = 3e11,
+                                    .tile_bytes = 100000,
+                                    .stencil_steps = 4};
+    return &facts;
+}
+
+static void facts_are_the_platform_s(void **state)
+{
+    oly_platform other = apart;
+    oly_facts of_cpu = *oly_facts_now();
+    (void)state;
+    assert_true(oly_rates_fixed().memory == of_cpu.memory);
+    other.facts = fast;
+    oly_platform_register(&other);
+    assert_int_equal(oly_platform_choose(false), OLY_OK);
+    oly_rates rates = oly_rates_fixed();
+    assert_true(rates.memory == 2e12 && rates.gemm == 4e13 && rates.operations == 1e12);
+    assert_true(rates.link[OLY_LEVEL_PROCESS].latency == 5e-6 && rates.link[OLY_LEVEL_PROCESS].bandwidth == 3e11);
+    assert_int_equal(oly_facts_now()->tile_bytes, 100000);
+    oly_platform_forget();
+    assert_memory_equal(oly_facts_now(), &of_cpu, sizeof of_cpu);
+}
+
+/* They decide plans. */
+static void ranks_have_one_set_of_facts(void **state)
+{
+    oly_platform_name of[2] = {oly_platform_my_name(), oly_platform_my_name()};
+    (void)state;
+    of[1].facts.tile_bytes /= 2;
+    assert_int_equal(oly_platform_agree(2, of, sizeof *of), OLY_DIVERGED);
+    assert_non_null(strstr(oly_pending_message(),
+                           "of ranks 0 and 1 are of platform \"apart\", but its rates or cache sizes differ"));
+}
+
 static void ranks_have_one_platform(void **state)
 {
     struct {
         int before;
         oly_platform_name name;
-    } of[3] = {{0, oly_platform_my_name()}, {0, oly_platform_my_name()}, {0, {"cpu"}}};
+    } of[3] = {{0, oly_platform_my_name()}, {0, oly_platform_my_name()}, {0, {.chars = "cpu"}}};
     (void)state;
     assert_int_equal(oly_platform_agree(2, &of[0].name, sizeof *of), OLY_OK);
     assert_int_equal(oly_platform_agree(3, &of[0].name, sizeof *of), OLY_DIVERGED);
@@ -223,6 +264,7 @@ int main(void)
         WITH_IT(a_buffer_stays_in_its_memory),    WITH_IT(the_host_gets_a_copy),
         WITH_IT(what_the_device_refuses_is_told), cmocka_unit_test(a_cpu_maps_the_memory_itself),
         WITH_IT(too_many_memories_are_refused),   WITH_IT(too_many_late_devices_are_refused),
+        WITH_IT(facts_are_the_platform_s),        WITH_IT(ranks_have_one_set_of_facts),
         WITH_IT(ranks_have_one_platform),         cmocka_unit_test(touching_a_protected_buffer_names_it),
     };
     return CHECK_MAIN(tests);

@@ -1,30 +1,30 @@
 /* The latency-bandwidth model: its numbers, and the cost of transfers and collectives. See cost.h. */
 #include "plan/cost/cost.h"
 #include "core/error.h"
+#include "core/facts.h"
 #include "core/scan.h"
 #include "core/text.h"
 #include <string.h>
 
 /* -- the numbers ------------------------------------------------------------------------------------------------------ */
 
-/* A typical machine: cores of 2 to 3 GHz, 100 Gbit/s between nodes. */
-#define FIXED                                                                                                          \
-    {                                                                                                                  \
-        .link = {{0.5e-6, 10e9}, {2e-6, 6e9}, {4e-6, 10e9}}, .memory = 10e9, .gemm = 50e9, .operations = 2e9,          \
-        .common = {                                                                                                    \
-            2e-6,                                                                                                      \
-            6e9                                                                                                        \
-        }                                                                                                              \
-    }
-static oly_rates in_use = FIXED;
-
+/* Of the devices what their platform says; a typical network: 100 Gbit/s between nodes. */
 oly_rates oly_rates_fixed(void)
 {
-    return (oly_rates)FIXED;
+    const oly_facts *f = oly_facts_now();
+    return (oly_rates){.link = {{f->copy_latency, f->copy_bandwidth}, {2e-6, 6e9}, {4e-6, 10e9}},
+                       .memory = f->memory,
+                       .gemm = f->gemm,
+                       .operations = f->operations,
+                       .common = {2e-6, 6e9}};
 }
+
+static oly_rates in_use; /* all zeros until they are asked for or set */
 
 const oly_rates *oly_rates_now(void)
 {
+    if (in_use.memory == 0)
+        in_use = oly_rates_fixed();
     return &in_use;
 }
 
@@ -160,12 +160,13 @@ static double seconds_of(const oly_link *l, double bytes, double messages)
 
 double oly_cost_transfer(oly_level level, double bytes, double messages)
 {
-    return seconds_of(&in_use.link[level], bytes, messages);
+    return seconds_of(&oly_rates_now()->link[level], bytes, messages);
 }
 
 double oly_cost_choice(oly_level level, double bytes, double messages)
 {
-    return seconds_of(in_use.by_level ? &in_use.link[level] : &in_use.common, bytes, messages);
+    return seconds_of(oly_rates_now()->by_level ? &oly_rates_now()->link[level] : &oly_rates_now()->common, bytes,
+                      messages);
 }
 
 double oly_collective_bytes(oly_collective kind, int members, double bytes)
@@ -205,7 +206,7 @@ double oly_cost_collective(oly_collective kind, oly_mesh mesh, const oly_axis_li
 
 double oly_cost_memory(double bytes)
 {
-    return bytes / in_use.memory;
+    return bytes / oly_rates_now()->memory;
 }
 
 double oly_cost_gemm(oly_dtype dtype, double multiply_adds)
@@ -217,10 +218,10 @@ double oly_cost_gemm(oly_dtype dtype, double multiply_adds)
     case OLY_COMPLEX128: flops *= 8; break;
     default: break;
     }
-    return flops / in_use.gemm;
+    return flops / oly_rates_now()->gemm;
 }
 
 double oly_cost_operations(double n)
 {
-    return n / in_use.operations;
+    return n / oly_rates_now()->operations;
 }

@@ -4,6 +4,8 @@
  * tile (kernels/kernel.h). Points outside the replaced part never change. The first pass has the remaining steps, and
  * brings no more than they read. */
 #include "plan/stencil/stencil.h"
+#include "core/facts.h"
+#include "core/min_max.h"
 #include "plan/move/move.h"
 #include "plan/read/read.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -153,7 +155,8 @@ static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
     int64_t extent[3] = {1, 1, 1};
     for (int d = 0; d < l->rank; d++)
         extent[d] = oly_split_cut(&l->split[d], l->shape[d], 1);
-    int64_t steps = oly_halo_steps() ? oly_halo_steps() : oly_stencil_steps(&s->stencil, extent);
+    int64_t suggested = oly_smaller(oly_stencil_steps(&s->stencil, extent), oly_facts_now()->stencil_steps);
+    int64_t steps = oly_halo_steps() ? oly_halo_steps() : suggested;
     if (steps > count)
         steps = count;
     return steps < 1 ? 1 : (int)steps;

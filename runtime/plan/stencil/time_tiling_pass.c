@@ -2,6 +2,7 @@
  * computed, what is read of the fields around what is written, which buffers of a tile hold values, and how large tiles
  * should be. Depends on the form and the number of steps alone. Called by time_tiling.c. */
 #include "core/min_max.h"
+#include "core/facts.h"
 #include "core/error.h"
 #include "plan/cost/cost.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -355,7 +356,7 @@ static double cost_of(const oly_tiling_form *form, const oly_tiling_pass *pass, 
 
 double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile)
 {
-    int64_t row = extent[form->rank - 1], window = OLY_TILING_BYTES;
+    int64_t row = extent[form->rank - 1], window = oly_facts_now()->tile_bytes;
     double points = 1, best = -1;
     size_t element = 1;
     for (int j = 0; j < form->n_fields; j++)
