@@ -12,9 +12,15 @@
  * duplicates MPI_COMM_WORLD, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if the environment shows a launcher, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
-/* Chooses the transport of this job's exchanges (transport.h). host_memory: may the host, and MPI, use the memory of buffers?
- * Otherwise every message is packed. Before any exchange is made. */
-void oly_transport_choose(bool host_memory);
+/* How transports through host memory reach buffers that the host cannot use where they are; by ids of devices. fail as the device
+ * does. */
+typedef struct oly_device_access {
+    oly_status (*read)(void *host, int device, const void *from, size_t bytes);
+    oly_status (*write)(int device, void *to, const void *host, size_t bytes);
+} oly_device_access;
+/* Chooses the transport of this job's exchanges (transport.h). access: NULL: the host, and MPI, may use buffers where they are. Before
+ * any exchange is made. */
+void oly_transport_choose(const oly_device_access *access);
 /* What a rank tells the others of its transport. */
 typedef struct oly_transport_name {
     char chars[16];

@@ -120,7 +120,7 @@ static oly_status post(oly_exchange *x, int i, void *const *base)
         return transport->receive(x->requests, i, &c);
     }
     if (c.host && c.begin < c.end)
-        transport->pack(&c);
+        OLY_TRY(transport->pack(&c));
     return transport->send(x->requests, i, &c);
 }
 
@@ -327,7 +327,7 @@ static oly_status complete(oly_exchange *x, const oly_completion *done, const ol
         OLY_TRY(check_message(slot, done->bytes, mine));
         oly_chunk c = chunk_of(x, slot, base);
         if (c.host && c.begin < c.end)
-            oly_transport_get()->unpack(&c);
+            OLY_TRY(oly_transport_get()->unpack(&c));
         m->arrived = true;
     }
     if (goes_in_rounds(x, slot))

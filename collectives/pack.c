@@ -172,3 +172,18 @@ void oly_walk_unpack(const oly_walk *walk, int64_t begin, int64_t end, void *bas
 {
     walk_from_to(walk, begin, end, base, (char *)packed, false);
 }
+
+oly_status oly_walk_runs(const oly_walk *walk, int64_t begin, int64_t end, void *base, char *packed,
+                         oly_status (*copy)(const oly_walk *walk, void *strided, char *packed, int64_t bytes))
+{
+    for (int64_t at = begin, bytes; at < end; at += bytes) {
+        int64_t index = at / walk->run, within = at % walk->run, offset = walk->offset + within;
+        for (int d = walk->loops - 1; d >= 0; d--) {
+            offset += index % walk->extent[d] * walk->stride[d];
+            index /= walk->extent[d];
+        }
+        bytes = walk->run - within < end - at ? walk->run - within : end - at;
+        OLY_TRY(copy(walk, (char *)base + offset, packed + (at - begin), bytes));
+    }
+    return OLY_OK;
+}

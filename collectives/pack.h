@@ -23,4 +23,8 @@ oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, int64_t *
 /* Bytes begin to end of the box as it is packed, from or to `packed`; any part will do, also of an element. */
 void oly_walk_pack(const oly_walk *walk, int64_t begin, int64_t end, const void *base, void *packed);
 void oly_walk_unpack(const oly_walk *walk, int64_t begin, int64_t end, void *base, const void *packed);
+/* Calls `copy` for every run of consecutive bytes in that part of the box: at the buffer's address and at the packed one. Ends with its
+ * first failure. */
+oly_status oly_walk_runs(const oly_walk *walk, int64_t begin, int64_t end, void *base, char *packed,
+                         oly_status (*copy)(const oly_walk *walk, void *strided, char *packed, int64_t bytes));
 #endif

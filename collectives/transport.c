@@ -4,17 +4,17 @@
 #include <string.h>
 
 static const oly_transport *chosen = &oly_transport_mpi, *registered;
-static bool host_may_use_buffers = true;
+static const oly_device_access *device_access; /* NULL: host memory */
 
 void oly_transport_register(const oly_transport *transport)
 {
     registered = transport;
 }
 
-void oly_transport_choose(bool host_memory)
+void oly_transport_choose(const oly_device_access *access)
 {
     chosen = registered ? registered : &oly_transport_mpi;
-    host_may_use_buffers = host_memory;
+    device_access = access;
 }
 
 oly_transport_name oly_transport_my_name(void)
@@ -42,9 +42,9 @@ const oly_transport *oly_transport_get(void)
     return chosen;
 }
 
-bool oly_transport_host_memory(void)
+bool oly_transport_in_host_memory(void)
 {
-    return host_may_use_buffers;
+    return !device_access;
 }
 
 /* Bytes begin to end of box k that are in the chunk; false: none. */
@@ -63,18 +63,43 @@ static char *packed_at(const oly_chunk *c, int k, int64_t begin)
     return c->host + c->head + (c->payload->at[k] + begin - c->begin);
 }
 
-void oly_host_pack(const oly_chunk *c)
+static oly_status read_run(const oly_walk *box, void *device, char *packed, int64_t bytes)
 {
-    int64_t begin, end;
-    for (int k = 0; k < c->payload->n_boxes; k++)
-        if (part_of(c, k, &begin, &end))
-            oly_walk_pack(&c->payload->box[k], begin, end, oly_chunk_buffer(c, k), packed_at(c, k, begin));
+    return device_access->read(packed, box->device, device, (size_t)bytes);
 }
 
-void oly_host_unpack(const oly_chunk *c)
+static oly_status write_run(const oly_walk *box, void *device, char *packed, int64_t bytes)
 {
+    return device_access->write(box->device, device, packed, (size_t)bytes);
+}
+
+/* The part of box k that is in the chunk, by the host or run by run. */
+static oly_status copy_box(const oly_chunk *c, int k, bool packing)
+{
+    const oly_walk *box = &c->payload->box[k];
     int64_t begin, end;
+    if (!part_of(c, k, &begin, &end))
+        return OLY_OK;
+    char *packed = packed_at(c, k, begin);
+    if (device_access && box->device >= 0)
+        return oly_walk_runs(box, begin, end, oly_chunk_buffer(c, k), packed, packing ? read_run : write_run);
+    if (packing)
+        oly_walk_pack(box, begin, end, oly_chunk_buffer(c, k), packed);
+    else
+        oly_walk_unpack(box, begin, end, oly_chunk_buffer(c, k), packed);
+    return OLY_OK;
+}
+
+oly_status oly_host_pack(const oly_chunk *c)
+{
     for (int k = 0; k < c->payload->n_boxes; k++)
-        if (part_of(c, k, &begin, &end))
-            oly_walk_unpack(&c->payload->box[k], begin, end, oly_chunk_buffer(c, k), packed_at(c, k, begin));
+        OLY_TRY(copy_box(c, k, true));
+    return OLY_OK;
+}
+
+oly_status oly_host_unpack(const oly_chunk *c)
+{
+    for (int k = 0; k < c->payload->n_boxes; k++)
+        OLY_TRY(copy_box(c, k, false));
+    return OLY_OK;
 }

@@ -21,8 +21,8 @@
  * Partial results are boxes like all others. The order in which they are added is part of a result, so no transport adds them:
  * they are received, and reduced between two stages of the exchange (oly_exchange_outline.between).
  *
- * Called by exchange.c and exchange_make.c only, in the thread that interprets a plan, while the buffers are open for kernels
- * and messages (oly_platform.open). README.md says how to add one. */
+ * Called by exchange.c and exchange_make.c only, in the thread that interprets a plan, when the devices have computed what is sent and
+ * use no longer what is received (runtime/run/messages.c). README.md says how to add one. */
 #ifndef OLY_COLLECTIVES_TRANSPORT_H
 #define OLY_COLLECTIVES_TRANSPORT_H
 #include "pack.h"
@@ -68,9 +68,9 @@ typedef struct oly_transport {
     /* Can this payload be sent from its buffer, or received into it, without being packed in host memory? Not asked of small ones. */
     bool (*in_place)(const oly_payload *p);
 
-    /* The boxes' bytes begin to end, from the devices to c->host + c->head, and back. */
-    void (*pack)(const oly_chunk *c);
-    void (*unpack)(const oly_chunk *c);
+    /* The boxes' bytes begin to end, from the devices to c->host + c->head, and back. fail as the devices do. */
+    oly_status (*pack)(const oly_chunk *c);
+    oly_status (*unpack)(const oly_chunk *c);
 
     /* Begin request k, and return. What c->host and the buffers hold must stay until it is complete. fail OLY_MPI. */
     oly_status (*send)(void *requests, int k, const oly_chunk *c);
@@ -93,14 +93,14 @@ const oly_transport *oly_transport_get(void);
 void oly_transport_register(const oly_transport *transport);
 
 /* -- for transports through host memory (transport.c) ------------------------------------------------------------------- */
-/* May the host, and MPI, use the memory of buffers where it is? Otherwise every message is packed. */
-bool oly_transport_host_memory(void);
+/* May the host, and MPI, use buffers where they are? Otherwise every message is packed. */
+bool oly_transport_in_host_memory(void);
 /* The address of box k's buffer. */
 static inline void *oly_chunk_buffer(const oly_chunk *c, int k)
 {
     return c->payload->sources ? c->payload->sources[k] : c->base[c->payload->box[k].buffer];
 }
-/* Pack and unpack by loops of the host. */
-void oly_host_pack(const oly_chunk *c);
-void oly_host_unpack(const oly_chunk *c);
+/* Pack and unpack: loops over the boxes, or reads and writes of every run of bytes by oly_device_access. */
+oly_status oly_host_pack(const oly_chunk *c);
+oly_status oly_host_unpack(const oly_chunk *c);
 #endif

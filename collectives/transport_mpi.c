@@ -27,7 +27,7 @@ static size_t make(int n, void *memory)
 
 static bool in_place(const oly_payload *p)
 {
-    return oly_transport_host_memory() && p->n_boxes == 1 && p->box[0].loops == 0;
+    return oly_transport_in_host_memory() && p->n_boxes == 1 && p->box[0].loops == 0;
 }
 
 static char *bytes_of(const oly_chunk *c)

@@ -33,6 +33,24 @@ typedef struct greeting {
     oly_rates_known rates; /* all use rank 0's */
 } greeting;
 
+/* For messages through host memory. */
+static int memory_of(int device)
+{
+    return oly_platform_memory(device - oly_mesh_first_local());
+}
+
+static oly_status read_device(void *host, int device, const void *from, size_t bytes)
+{
+    return oly_platform_get()->read(host, memory_of(device), from, bytes);
+}
+
+static oly_status write_device(int device, void *to, const void *host, size_t bytes)
+{
+    return oly_platform_get()->write(memory_of(device), to, host, bytes);
+}
+
+static const oly_device_access device_access = {read_device, write_device};
+
 static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
@@ -92,7 +110,7 @@ static oly_status start(int *argc, char ***argv)
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
     OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start(argc, argv));
-    oly_transport_choose(oly_platform_get()->host_memory);
+    oly_transport_choose(oly_platform_get()->host_memory ? NULL : &device_access);
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
     oly_options_report_unknown();

@@ -53,7 +53,7 @@ static int start_world(void **state)
     (void)state;
     if (oly_options_read() != OLY_OK || oly_world_start(NULL, NULL) != OLY_OK)
         return -1;
-    oly_transport_choose(true);
+    oly_transport_choose(NULL);
     rank = oly_world_rank();
     size = oly_world_size();
     oly_option.timeout = 20;

@@ -15,12 +15,32 @@ static void note(const char *line)
     snprintf(complaint, sizeof complaint, "%s", line);
 }
 
-static int start_with(const oly_transport *transport)
+/* Memory that only these may use. */
+static int n_read, n_written, fails_at = -1;
+
+static oly_status read_device(void *host, int device, const void *from, size_t bytes)
+{
+    assert_int_equal(device, rank);
+    memcpy(host, from, bytes);
+    return n_read++ == fails_at ? oly_fail(OLY_MEMORY, "no reading") : OLY_OK;
+}
+
+static oly_status write_device(int device, void *to, const void *host, size_t bytes)
+{
+    assert_int_equal(device, rank);
+    memcpy(to, host, bytes);
+    n_written++;
+    return OLY_OK;
+}
+
+static const oly_device_access by_functions = {read_device, write_device};
+
+static int start_with(const oly_transport *transport, const oly_device_access *access)
 {
     oly_transport_register(transport);
     if (oly_options_read() != OLY_OK || oly_world_start(NULL, NULL) != OLY_OK)
         return -1;
-    oly_transport_choose(true);
+    oly_transport_choose(access);
     rank = oly_world_rank();
     size = oly_world_size();
     oly_option.timeout = 60;
@@ -30,7 +50,15 @@ static int start_with(const oly_transport *transport)
 static int start_mpi(void **state)
 {
     (void)state;
-    return start_with(&oly_transport_mpi);
+    return start_with(&oly_transport_mpi, NULL);
+}
+
+static int start_far(void **state)
+{
+    (void)state;
+    n_read = n_written = 0;
+    fails_at = -1;
+    return start_with(&oly_transport_mpi, &by_functions);
 }
 
 static int start_shuffled(void **state)
@@ -39,7 +67,7 @@ static int start_shuffled(void **state)
     transport_shuffled_seed(5);
     transport_shuffled_complain = note;
     complaint[0] = 0;
-    return start_with(&transport_shuffled);
+    return start_with(&transport_shuffled, NULL);
 }
 
 static int stop(void **state)
@@ -104,7 +132,57 @@ static void messages_of_all_lengths_arrive(void **state)
     assert_string_equal(complaint, "");
 }
 
-/* The protocol asks the transport; nothing is known of MPI but in transport_mpi.c. */
+static void far_memory_is_read_and_written_by_functions(void **state)
+{
+    (void)state;
+    all_to_all(50, 1, false);
+    assert_int_equal(n_read, size - 1);
+    assert_int_equal(n_written, size - 1);
+    all_to_all(MOST, 2, false); /* contiguous, and packed nevertheless */
+    assert_int_equal(n_read, 2 * (size - 1));
+    assert_int_equal(n_written, 2 * (size - 1));
+}
+
+/* 3 of 8 columns of 5 rows. */
+static void far_boxes_with_gaps_arrive(void **state)
+{
+    (void)state;
+    char from[40], to[40] = {0};
+    int own = -1;
+    oly_piece piece = {
+        .device = rank, .peer_device = rank ^ 1, .offset = 2, .rank = 2, .extent = {5, 3}, .stride = {8, 1}};
+    oly_message message = {rank ^ 1, 1, &piece, &own};
+    oly_exchange *x;
+    oly_ticket ticket = {.sequence = 1, .fingerprint = 3, .call = "gaps"};
+    for (int k = 0; k < 40; k++)
+        from[k] = byte_of(rank, rank ^ 1, k);
+    assert_ok(oly_exchange_make(1, 1, &message, 1, &message, &x));
+    assert_ok(oly_exchange_start(x, &ticket, (void *[]){from}));
+    assert_ok(oly_exchange_finish(x, &ticket, (void *[]){to}));
+    oly_exchange_free(x);
+    assert_int_equal(n_read, 5);
+    for (int k = 0; k < 40; k++)
+        assert_int_equal(to[k], k % 8 >= 2 && k % 8 < 5 ? byte_of(rank ^ 1, rank, k) : 0);
+}
+
+static void failures_of_devices_are_told(void **state)
+{
+    (void)state;
+    char byte = 1;
+    int own = -1;
+    oly_piece piece = run_of(0, 1, rank, rank ^ 1);
+    oly_message message = {rank ^ 1, 1, &piece, &own};
+    oly_exchange *x;
+    oly_ticket ticket = {.sequence = 1, .fingerprint = 3, .call = "fails"};
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    fails_at = 0;
+    assert_ok(oly_exchange_make(1, 1, &message, 0, NULL, &x));
+    assert_int_equal(oly_exchange_start(x, &ticket, (void *[]){&byte}), OLY_MEMORY);
+    assert_string_equal(oly_pending_message(), "no reading");
+    oly_drop_message();
+    oly_exchange_free(x);
+}
+
 static void requests_complete_once(void **state)
 {
     (void)state;
@@ -181,6 +259,10 @@ int main(void)
         OF(messages_of_all_lengths_arrive, start_mpi),
         OF(requests_complete_once, start_mpi),
         OF(strays_are_found, start_mpi),
+        OF(messages_of_all_lengths_arrive, start_far),
+        OF(far_memory_is_read_and_written_by_functions, start_far),
+        OF(far_boxes_with_gaps_arrive, start_far),
+        OF(failures_of_devices_are_told, start_far),
         OF(messages_of_all_lengths_arrive, start_shuffled),
         OF(requests_complete_once, start_shuffled),
         OF(strays_are_found, start_shuffled),

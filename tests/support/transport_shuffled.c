@@ -220,17 +220,17 @@ static void check_ends(const oly_chunk *c)
     transport_shuffled_complain("unpacking what has not been received");
 }
 
-static void pack(const oly_chunk *c)
+static oly_status pack(const oly_chunk *c)
 {
     for (int k = 0; k < c->payload->n_boxes; k++)
         check_own(c, k);
-    oly_host_pack(c);
+    return oly_host_pack(c);
 }
 
-static void unpack(const oly_chunk *c)
+static oly_status unpack(const oly_chunk *c)
 {
     check_ends(c);
-    oly_host_unpack(c);
+    return oly_host_unpack(c);
 }
 
 /* -- sending ------------------------------------------------------------------------------------------------------------ */
