@@ -145,6 +145,14 @@ oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out)
     return oly_build_apply(g, OLY_OP_add, 2, sum, out);
 }
 
+oly_status oly_build_convert_written(oly_graph *g, const oly_type *x, oly_node **in)
+{
+    bool weak;
+    if (oly_promote(x, &(*in)->type, &weak) == OLY_N_DTYPES)
+        return oly_dtypes_do_not_meet(x->dtype, (*in)->type.dtype);
+    return oly_build_convert(g, *in, x->dtype, x->weak, in);
+}
+
 oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)
 {
     oly_type meet = in[0]->type;

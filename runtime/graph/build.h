@@ -48,6 +48,8 @@ oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *i
 
 /* Converts n operands to their promoted type (in place). */
 oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in);
+/* Converts what is written into part of x to x's type (in place). fails OLY_DTYPE: the two have no common type. */
+oly_status oly_build_convert_written(oly_graph *g, const oly_type *x, oly_node **in);
 /* Broadcasts n operands to their common shape (in place). */
 oly_status oly_build_common_shape(oly_graph *g, int n, oly_node **in);
 /* The common shape of the leading `rank` dimensions of two operands, aligned at the end. x and y are named in

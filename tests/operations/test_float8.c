@@ -309,6 +309,14 @@ static void only_numbers_and_integers_meet_them(void **state)
         CHECK_REFUSED(oly_concatenate(0, x, y), OLY_DTYPE, text);
         CHECK_REFUSED(oly_matmul(oly_reshape(x, 1, 3), oly_reshape(y, 3, 1)), OLY_DTYPE, text);
         CHECK_REFUSED(oly_einsum("i,i->", x, f), OLY_DTYPE, text);
+        CHECK_REFUSED(oly_update(x, "1:", oly_slice(f, "1:")), OLY_DTYPE, text);
+        CHECK_REFUSED(oly_update(f, "1:", oly_slice(x, "1:")), OLY_DTYPE, text);
+        CHECK_REFUSED(oly_at_set(x, OLY_INDEXES(1), oly_scalar(2.5, OLY_FLOAT32)), OLY_DTYPE, text);
+        CHECK_REFUSED(oly_at_add(x, OLY_INDEXES(1), oly_scalar(2.5, OLY_FLOAT32)), OLY_DTYPE, text);
+        CHECK_REFUSED(oly_dynamic_update_slice(x, oly_slice(f, "1:"), OLY_INDEXES(1)), OLY_DTYPE, text);
+        check_type(oly_update(x, "1:", 2.5), "float8_e4m3fn[3]");
+        check_type(oly_update(x, "1:", oly_arange(2, OLY_INT32)), "float8_e4m3fn[3]");
+        check_type(oly_update(oly_arange(3, OLY_INT32), "1:", oly_slice(x, "1:")), "int32[3]");
     }
     check_end();
 }

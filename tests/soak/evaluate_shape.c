@@ -253,6 +253,8 @@ static array *updated(program *p, const statement *s, const array *a, const arra
     slice.op = OP_slice;
     int rank;
     int64_t shape[MOST_RANK], to[MOST_RANK], from[MOST_RANK];
+    if (s->in[1] != NUMBER)
+        common_type(p, a->dtype, value->dtype);
     if (!shape_after(&slice, a, &rank, shape) || v->rank > rank)
         return refuse(p, "slice"), NULL;
     for (int d = 0; d < v->rank; d++)

@@ -325,7 +325,7 @@ oly_status oly_compose_at_update(oly_graph *g, int n_in, oly_node *const *in, co
     OLY_TRY(check_index_count(x, n));
     OLY_TRY(read_indexes(g, x, 0, n, in + 1, true, index));
     if (recipe->op == OLY_OP_scatter)
-        OLY_TRY(oly_build_convert(g, both[1], x->dtype, x->weak, &both[1]));
+        OLY_TRY(oly_build_convert_written(g, x, &both[1]));
     else
         OLY_TRY(oly_build_promoted(g, 2, both));
     index_params(&p, recipe, 0, 0, n);
@@ -451,7 +451,7 @@ oly_status oly_compose_dynamic_update_slice(oly_graph *g, int n_in, oly_node *co
     oly_node *all[2 + OLY_MAX_RANK] = {in[0], in[1]};
     OLY_TRY(check_part(x, in[1]->type.rank, in[1]->type.shape));
     OLY_TRY(read_starts(g, x, n_in - 2, in + 2, all + 2));
-    OLY_TRY(oly_build_convert(g, in[1], x->dtype, x->weak, &all[1]));
+    OLY_TRY(oly_build_convert_written(g, x, &all[1]));
     *out = oly_type_size(&in[1]->type) == 0 ? in[0] : all[1];
     bool all_or_none = memcmp(x->shape, in[1]->type.shape, sizeof(int64_t) * (size_t)x->rank) == 0;
     if ((all_or_none && !x->mesh) || oly_type_size(&in[1]->type) == 0)

@@ -151,10 +151,10 @@ oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const
     (void)n_in;
     oly_params part;
     oly_type shape;
-    oly_node *both[2] = {in[0], NULL};
+    oly_node *both[2] = {in[0], in[1]};
     const oly_type *x = &in[0]->type;
     OLY_TRY(read_part(x, recipe, &part, &shape));
-    OLY_TRY(oly_build_convert(g, in[1], x->dtype, x->weak, &both[1]));
+    OLY_TRY(oly_build_convert_written(g, x, &both[1]));
     OLY_TRY(oly_build_broadcast(g, both[1], shape.rank, shape.shape, &both[1]));
     *out = in[0];
     if (oly_type_size(&shape) == 0)
