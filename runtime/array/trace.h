@@ -14,8 +14,8 @@ typedef struct oly_trace {
     struct oly_trace *outer;
     oly_graph *graph;
     const struct oly_manual *manual; /* the body of a shard_map: its state (manual.h); else NULL */
-    const struct oly_manual
-        *batch;        /* the body of a vmap whose batch has a name, which acts as a mesh axis; else NULL */
+    /* the body of a vmap whose batch has a name, which acts as a mesh axis; else NULL */
+    const struct oly_manual *batch;
     int first_capture; /* inputs before it are the function's own */
     int n_captures, capture_room;
     oly_capture *captures;

@@ -11,9 +11,9 @@ typedef struct oly_job oly_job;
 struct oly_job {
     void (*execute)(oly_job *job); /* the work */
     void (*release)(oly_job *job); /* called once after execute, when nothing refers to the job: frees or reuses it */
-    void (*entered)(
-        oly_job *
-            job); /* NULL allowed; called, under the queue's lock, when it is in all its lines and will not run before this returns; not called if it runs on the caller at once */
+    /* NULL allowed; called, under the queue's lock, when it is in all its lines and will not run before this
+     * returns; not called if it runs on the caller at once */
+    void (*entered)(oly_job *job);
     int n_devices;      /* local device indexes it occupies */
     const int *devices; /* distinct; borrowed until release */
     bool communicates;  /* with other processes */

@@ -11,8 +11,8 @@ typedef struct oly_identity {
     oly_process_set *set; /* that made the call; NULL: this process alone, so others do not know it */
     uint64_t number;      /* of the call in the set, and of the result */
     uint64_t value;       /* number of the value on this process */
-    uint64_t
-        origin; /* by which processes without a part of it know it: the calls that led to it (array/origin.h); 0: none */
+    /* by which processes without a part of it know it: the calls that led to it (array/origin.h); 0: none */
+    uint64_t origin;
 } oly_identity;
 
 /* Bit of an origin: each process has contributed its own parts. */

@@ -11,10 +11,17 @@ typedef struct halo_program {
     int rank, n_in, n_out; /* all inputs have one shape */
     int least;             /* smallest useful extents */
     int exchanges;         /* that one run may take at most */
-    int times; /* largest ratio of the bytes to those needed; 1: exactly those. 2: a value between two steps is read by its neighbours, too. It is placed like its operand, and every device computes its own part of it; fewer bytes would suffice only if neighbours computed the elements in between, and those next to the results' own cuts, redundantly */
-    int twice; /* elements that each device receives twice where one of two dimensions is not split: both ends of the rows that come from neighbours, which it needs beyond the other end as well */
-    bool
-        large_only; /* bytes are checked only where each device has two elements along every split dimension: with fewer, an element may be needed from both sides, or the values between steps may not be split */
+    /* largest ratio of the bytes to those needed; 1: exactly those. 2: a value between two steps is read by its
+     * neighbours, too. It is placed like its operand, and every device computes its own part of it; fewer bytes
+     * would suffice only if neighbours computed the elements in between, and those next to the results' own cuts,
+     * redundantly */
+    int times;
+    /* elements that each device receives twice where one of two dimensions is not split: both ends of the rows that
+     * come from neighbours, which it needs beyond the other end as well */
+    int twice;
+    /* bytes are checked only where each device has two elements along every split dimension: with fewer, an element
+     * may be needed from both sides, or the values between steps may not be split */
+    bool large_only;
 } halo_program;
 
 extern const halo_program halo_programs[]; /* ends with a name NULL */

@@ -14,8 +14,8 @@ typedef struct oly_recipe {
     bool tiled, invariant; /* collectives */
     bool dtype_given;      /* products: params.dtype is the requested element type */
     bool numbers_wrap;     /* C integers may exceed their type, and are converted as arrays would be */
-    oly_sliding_window
-        window; /* convolutions, windowed reductions: params.window is NULL, and points here when a node is added */
+    /* convolutions, windowed reductions: params.window is NULL, and points here when a node is added */
+    oly_sliding_window window;
     const char *notation; /* einsum: from oly_intern_text, so that equal notations are one pointer */
 } oly_recipe;
 

@@ -104,8 +104,8 @@ typedef struct oly_unit {
     oly_cuts wants[OLY_CHOOSE_WANTS]; /* what its readers would read without a choice */
     const oly_contraction_dims *dims; /* of products, and of convolutions as products over the features */
     const oly_contraction *product;
-    double
-        deferred; /* fraction of the bytes of its sum that remains if the reduction is deferred: see choose_deferred.c */
+    /* fraction of the bytes of its sum that remains if the reduction is deferred: see choose_deferred.c */
+    double deferred;
     int n_past, past[OLY_CHOOSE_PAST];
     int allowed, least; /* devices that must divide its work if bytes decide: see choose_ceiling.c */
     double work;        /* seconds, undivided */
