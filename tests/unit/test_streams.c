@@ -280,6 +280,56 @@ static void what_a_device_fails_with_is_told(void **state)
     oly_clear_error();
 }
 
+/* -- facts -------------------------------------------------------------------------------------------------------------- */
+
+static const oly_facts *few_steps(void)
+{
+    static oly_facts facts;
+    facts = (oly_facts){.memory = 1e9, .gemm = 1e9, .operations = 1e9, .copy_latency = 1e-6, .copy_bandwidth = 1e9};
+    facts.tile_bytes = 1 << 18;
+    facts.stencil_steps = 3;
+    return &facts;
+}
+
+static int start_with_facts(void **state)
+{
+    static oly_platform other;
+    (void)state;
+    other = platform_protected;
+    other.facts = few_steps;
+    oly_platform_register(&other);
+    check_begin();
+    return 0;
+}
+
+static void heat_step(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    (void)user;
+    oly_array u = carry[0], sides = oly_add(oly_slice(u, ":-2"), oly_slice(u, "2:"));
+    carry[0] = oly_update(u, "1:-1", oly_add(oly_mul(sides, 0.25), oly_mul(oly_slice(u, "1:-1"), 0.5)));
+}
+
+static void heat(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 30, heat_step, 1, out, NULL);
+}
+
+static void a_pass_has_no_more_steps_than_the_platform_says(void **state)
+{
+    char text[4000] = "";
+    (void)state;
+    oly_array x = oly_device_put(oly_arange(4000, OLY_FLOAT32), oly_named(oly_make_mesh("x=4"), "x"));
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
+    assert_non_null(file);
+    assert_int_equal(oly_explain(file, oly_jit(heat, 1, 1), x), OLY_OK);
+    fclose(file);
+    if (!strstr(text, "3 elements from the left, 3 from the right"))
+        fail_msg("%s", text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(forgotten_waits_are_noticed, start, finish),
         cmocka_unit_test_setup_teardown(without_memory_nothing_changes, start, finish),
         cmocka_unit_test_setup_teardown(what_a_device_fails_with_is_told, start, finish),
+        cmocka_unit_test_setup_teardown(a_pass_has_no_more_steps_than_the_platform_says, start_with_facts, finish),
     };
     return CHECK_MAIN(tests);
 }
