@@ -29,7 +29,7 @@ typedef enum oly_local_op {
     OLY_LOCAL_SCATTER_MIN,
     OLY_LOCAL_SCATTER_MAX,
     OLY_LOCAL_DYNAMIC_SLICE,  /* of each batch the part of in[0] that starts at in[1], in[2], ... (which have the batch
-                               * dimensions only), moved to lie inside */
+                               * dimensions only), moved inside */
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
     /* combine the results of several devices for their parts of a dimension (the `partial` results of the operations above) */
     OLY_LOCAL_PICK, /* in[0] elements, in[1] their numbers: the number of the largest along `axes` (reverse: smallest), as ARGMAX */

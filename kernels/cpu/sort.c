@@ -458,7 +458,7 @@ static void sort_complex(const oly_local_task *t, const char *in, char *out, int
     const uint32_t *narrow = r.wide ? NULL : order_i4(n, n_parts, parts, false, &r);
     const uint64_t *wide = r.wide ? order_i8(n, n_parts, parts, false, &r) : NULL;
     for (int64_t k = 0; k < n; k++) {
-        int64_t from = wide ? (int64_t)wide[k] : (int64_t)narrow[k];
+        int64_t from = r.wide ? (int64_t)wide[k] : (int64_t)narrow[k];
         memcpy(out + k * stride * bytes, in + from * t->in[0].stride[d] * bytes, (size_t)bytes);
     }
 }

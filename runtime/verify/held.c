@@ -214,7 +214,7 @@ oly_status oly_held_move(oly_held *x, oly_sharding to, oly_held **moved)
     OLY_TRY(oly_held_plan(g, &x, &to, &p));
     st = oly_held_run(p, &x, moved);
     oly_program_free(p);
-    if (st == OLY_OK)
+    if (st == OLY_OK && *moved)
         (*moved)->reordered = x->reordered;
     return st;
 }
