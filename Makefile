@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Builds Olympus outside the source tree. One file, no recursion; `make help` lists what it can do.
 # Sources are found by wildcard: a new .c file in a folder below is built, linked and tested without a change here.
 

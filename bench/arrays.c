@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of operations on whole large arrays: elementwise functions, sums, a matrix product. */
 #include "bench.h"
 

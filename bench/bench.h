@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files of the bench: rows, settings, timing, printing. For bench/ alone. A file of rows holds what it measures
  * and ends in a table of bench_row, which main.c lists. */
 #ifndef BENCH_H

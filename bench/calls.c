@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of small calls, whose time is spent in the library and not on data: calling, queueing, planning. */
 #include "bench.h"
 #include <stdio.h>

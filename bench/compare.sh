@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Olympus and hand-written programs side by side: builds bench/peers/ for this machine, runs the bench and the peers alternately,
 # and prints a table of ratios. Times drift from minute to minute on a busy machine; ratios within one run are more stable.
 #   BUILD=build          where the bench is built       MPICC=mpicc, MPIRUN=mpirun    the MPI library, the same for both sides

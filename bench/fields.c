@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of loops over fields that are not a sum of shifted parts of one array: a reaction of two substances, a wave, a masked plate,
  * light on a staggered grid. */
 #include "bench.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of the heat equation: a loop of slices inside a compiled function, the field donated. The same steps as
  * peers/heat_mpi.c. */
 #include "bench.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The benchmark program: measures what an Olympus program spends time on, and prints a line for each measurement.
  *
  * Run:    build/bench/bench [OPTION...] [NAME...], or under launch/olyrun (all ranks take part, rank 0 prints).

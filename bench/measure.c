@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Timing, printing and input data of the bench. Called by every file of rows. */
 #include "bench.h"
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of transfers between devices: neighbours and sums (resharding: reshard.c). */
 #include "bench.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of planning for machines of many sizes, "plan_1000_on_64": what the row plan_1000 measures, in a process of its own with
  * OLYMPUS_SIMULATE set to the size, with 8 devices per rank. */
 #include "bench.h"

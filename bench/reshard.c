@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of resharding. The peers are in peers/exchange_mpi.c. */
 #include "bench.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Communication between the processes of a job: buffers, groups and ranks; no graphs. One communication queue: calls are made
  * by one thread at a time, in program order (the run queue ensures this). Non-blocking inside; every wait makes MPI progress,
  * yields when cores are oversubscribed, and ends in bounded time. Called by runtime/run. The only layer besides launch/ that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Notices between ranks that may have diverged, and the verdict. See divergence.h. Nothing here runs in normal operation except
  * a check for notices during long waits; so it may allocate. */
 #include "divergence.h"

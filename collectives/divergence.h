@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Detection of diverged ranks, whatever each of them waits for: notices, separate from all other messages, with the calls that
  * a rank has made, or with the verdict. For the files of collectives/ only.
  *

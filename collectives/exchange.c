@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends boxes of local buffers to other ranks and receives theirs: built once (exchange_make.c), replayed without allocation. The
  * protocol over a transport (transport.h), which moves the bytes. Used by runtime/run.
  *

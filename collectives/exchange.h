@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What an exchange is. For exchange_make.c, which makes it, and exchange.c, which replays it, only. */
 #ifndef OLY_COLLECTIVES_EXCHANGE_H
 #define OLY_COLLECTIVES_EXCHANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Making exchanges: which bytes go in which message, in which chunks, and through which memory. Called by the planner through
  * communicator.h; exchange.c replays the result. */
 #define _GNU_SOURCE /* qsort_r */

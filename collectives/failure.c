@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank that cannot continue with a collective call (it has run out of memory) notifies all others, which would wait for it.
  * The note is separate from all other messages; every wait of more than a moment looks for one (wait.c). See communicator.h. */
 #include "world.h"

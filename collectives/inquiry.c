@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What ranks of other nodes are doing. A rank that has been waiting for a while asks; a rank that is asked looks it up in the
  * memory that its node shares (peers.c) and answers: during its own waits, or from the watching thread (watch.c), if MPI may be
  * called by several threads. So a rank that computes, is stopped or has ended is described by itself or by another rank of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Packs a box of a strided buffer into consecutive bytes, and unpacks it. Used by exchange.c. A halo's columns are a few bytes
  * with a stride, its rows long runs: the innermost loop is compiled for runs of 1 to 16 bytes, where a call of memcpy would
  * cost more than the copy, and longer runs go to memcpy. */

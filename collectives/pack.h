@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Walking over a box of a strided buffer to pack it into consecutive bytes, and back. Used by exchange.c. */
 #ifndef OLY_COLLECTIVES_PACK_H
 #define OLY_COLLECTIVES_PACK_H

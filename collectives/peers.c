@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the other ranks of this node are doing. Each has a slot in memory that all of them map (core/progress.h): their state can be
  * read without their help, even if they are stopped or gone. Called by the files of collectives/.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets of processes and the calls they make together: numbers, rolling hashes, rings. Called by runtime/run as communicator.h
  * says, and by the files of collectives/. Calls are counted where communication takes place, so by one thread at a time, which also
  * compares them with those of others: no lock is needed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a set of processes is: its members, and the calls that this process has made with them. For process_set.c, which
  * maintains it, and divergence.c, which compares it with those of others, only. */
 #ifndef OLY_COLLECTIVES_PROCESS_SET_H

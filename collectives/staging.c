@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks for packed messages. See staging.h. */
 #include "staging.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory for packed messages, shared by all exchanges of the process: an exchange takes a block when it starts and returns it
  * when it is over, so that cached plans hold none. All blocks together have at most oly_exchange_memory_limit bytes: an
  * exchange that finds no room waits until a pending one is over. Called by exchange.c and exchange_make.c, in any thread. */

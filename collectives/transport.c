@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which transport a job has, and packing by the host for transports through its memory. See transport.h. */
 #include "transport.h"
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Transports: how boxes get from the devices of this process to those of others. A table of functions with one implementation
  * per file, chosen at start beside the platform:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The transport through MPI: host memory, or a large contiguous box's own. Requests are MPI's, tags go to MPI as they are. See
  * transport.h. */
 #include "transport.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See value_store.h. */
 #include "value_store.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fetched values by id; the oldest are dropped beyond a limit. Private to values.c, which holds its lock
  * around every call. */
 #ifndef VALUE_STORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h.
  *
  * Small ones are sent to those ranks at once ("pushed"), whether they will ask or not: the rank that has fetched may continue

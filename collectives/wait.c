@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a rank waits for others: polls, yields its core after a while, prints a notice when it takes long, and gives up at the time
  * limit. Every polling wait of collectives/ goes through here; waits inside MPI are watched (watch.c). */
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A thread that watches waits which do not poll: MPI_Init, MPI_Finalize and other calls that return when all ranks have
  * arrived. It reports what is waited for and ends the process at the time limit. Polling waits check themselves (wait.c); if
  * one hangs inside MPI long after its limit, the thread ends the process, too. Called by the files of collectives/.

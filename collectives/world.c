@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The job: starting and ending MPI, its ranks, small values that all ranks exchange. Called by runtime/run. MPI cannot
  * be initialised twice in a process, so the MPI that oly_world_start initialised lives until the process exits: Olympus
  * may be started and finished many times in between. A process that exits without finishing leaves MPI as it is, and

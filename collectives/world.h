@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files of collectives/ only: the communicator, and how to wait. */
 #ifndef OLY_COLLECTIVES_WORLD_H
 #define OLY_COLLECTIVES_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays: making and reshaping them, moving elements, reading and writing by index, sorting.
  *
  * Every line of output is an expression of this file and its value. x and grid are split over all devices: the results are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* In-place computation on one device and on four: the function stays the same, only the placement of the data changes.
  *
  * Computes the sines of a 40 x 40 array in place: the array is both input and output of the call, so it is

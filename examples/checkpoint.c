@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Saving a sharded array and restoring it on other devices: every process writes the parts it holds to their places in one
  * file, and reads the parts it will hold.
  *

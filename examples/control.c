@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Control flow inside functions: while loops, loops over the first dimension of arrays, branches; costs of plans; gradients that
  * need less memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A mixture of experts: each device has one expert, tokens go to the expert they choose and come back, by two all-to-alls.
  *
  * A per-device program (oly_shard_map) with collectives, inside a training step that the planner makes: oly_value_and_grad

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The plans of two functions, without running them: the steps, the data that moves, between which devices and why; and what
  * would change if an input were placed differently.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Explicit sharding: over such axes the sharding of a value is part of its type. It can be queried at any time, also while a
  * function is traced; it follows from the operands' types, and nothing moves unless the program says so.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Derivatives of functions of sharded arrays: gradients, products with Jacobians, second derivatives, loops.
  *
  * The gradient of a function is another function, planned like any other: each device computes its own part. Shown for sums of

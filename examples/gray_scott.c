@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Self-organising patterns of two substances: the Gray-Scott equations on a torus.
  *
  * u is fed and v decays; where they meet, v grows from u: u + 2 v -> 3 v. Both diffuse. A step takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation on a rod, written as three slices of an array. heat1d_mpi.c is the same program by hand.
  *
  * A step takes each inner cell to half of itself plus a quarter of each neighbour; the two end cells keep their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation on a rod by hand, with MPI calls: what heat1d.c does in three slices.
  *
  * Each rank holds a block of the inner cells with one more cell at each side, for the neighbour's nearest cell (or the

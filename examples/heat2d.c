@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation on a plate, with an image at the end. heat2d_mpi.c is the same program by hand.
  *
  * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps its

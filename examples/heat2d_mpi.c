@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation on a plate by hand, with MPI calls: what heat2d.c does in five slices.
  *
  * Each rank holds a block of the inner rows, with one more row above and below for the neighbour's nearest row (or the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation in a block, on a mesh of three axes.
  *
  * A step takes each inner cell to 0.4 of itself plus a tenth of each of its six neighbours; the faces keep their temperature.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One layer of a neural network, sigmoid(x @ W + b), with x and W split over eight devices, in the three ways to distribute
  * computation. All three give the same numbers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Products: matrices, vectors, einsum, convolutions, pooling.
  *
  * Every line of output is an expression of this file and its value. a is split by rows and b by columns, so that each device

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Mathematical functions: elementwise arithmetic, logical and bit operations; reductions; running results; complex numbers;
  * functions for neural networks.
  *

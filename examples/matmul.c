@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A distributed matrix product: relu(x @ y) with the inner dimension split over devices.
  *
  * The mesh has two axes, a and b. x is split over both, y by rows over b, so that each device can multiply what

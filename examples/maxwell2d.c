@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Light in a box with a glass disk in it: Maxwell's equations on a staggered grid, as Yee wrote them.
  *
  * ez is defined on the points of an n x n grid, hx and hy on the midpoints of its edges, so there is one hx less in every row

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Placement of arrays: committed and uncommitted, default devices, computation that follows data, one array assembled from
  * parts on all devices, mesh axes that are part of types, regions in which they are not, donation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers: keys, distributions, permutations and choice.
  *
  * A key is an array, and there is no hidden state: the same key gives the same numbers, wherever they are made, and each device

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Per-device programs: functions of one device's shard, run on all devices, that exchange data only by collectives; and a function
  * of one element, mapped over a batch.
  *

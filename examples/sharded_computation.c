@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharded computation: how an array is placed on devices, and how computation follows its data.
  *
  * Makes an array on one device, splits it over a mesh of 2 x 4 devices, applies an elementwise function (which keeps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A tour of the whole interface in eleven numbered steps; the README shows the most important ones. Every public
  * function that no other example uses is called here.
  *

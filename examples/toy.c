@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The toy program: one array over the devices of all processes. Every process prints the shards it holds, then
  * the sum of the sines, which is the same to the last bit however the eight devices are distributed over processes.
  * Run: launch/olyrun -n 4 -d 2 build/examples/toy     (also -n 1 -d 8, -n 2 -d 4, -n 8 -d 1) */

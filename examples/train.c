@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Distributed training: logistic regression by gradient descent, the data split over eight devices, the parameters replicated.
  *
  * A step is one function: the loss's gradient and the update. Every device computes on its part of the data, and the planner

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Training a small transformer: one block with causal attention, Adam, gradients clipped by their norm; data and parameters
  * split both ways over a mesh.
  *

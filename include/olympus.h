@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations; math.h more
  * elementwise operations; shape.h rearranging elements; statistics.h operations made of reductions; index.h sorting, running

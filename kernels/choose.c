@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the instruction set at start and forwards calls of kernel.h to its functions. Before oly_kernels_choose the
  * baseline is used. */
 #include "table.h"

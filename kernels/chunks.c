@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The division of work: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of combiners: what makes one element of two, for reductions. One row each, in the order of oly_combiner (kernel.h). All
  * that is done for every combiner expands it: the enum, the kernels (cpu/combine.c), identities (chunks.c), the element types a
  * reduction takes and the words of explained plans.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The interface of the kernels: pointers, extents and strides; no arrays, meshes or plans. One table per instruction
  * set; oly_kernels_choose selects it at start. Called by the interpreter (runtime/run) only. Nothing here allocates
  * memory, fails, or depends on how many threads run: work is divided into chunks by shape alone, and chunk results are combined

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The division of the work of local.h's kernels, from shapes alone, and the calls of the chosen instruction set's functions.
  * Called by the planner (numbers of chunks) and the interpreter. */
 #include "local_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernels that read more than one element of an operand at a time: along whole dimensions (sorting, running sums, argmax) and
  * by index (gather, scatter, dynamic slices). The interface is like that of kernel.h: pointers, extents and strides; work
  * divided by shape alone; the same bits on every instruction set. */

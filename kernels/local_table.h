@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by kernels/local.c (division of the work, compiled once) and the kernels of each instruction set (kernels/cpu). Inside
  * kernels/ only. */
 #ifndef OLY_LOCAL_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What plans ask of a platform's kernels: which parts a product divides into, scratch memory, stencil passes. The answers are
  * properties of the kernels; these are the CPU's, and another platform gives its own. They follow from shapes and options alone,
  * so every process gets the same ones and plans agree. How a kernel's work is divided among threads is not asked here: that is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Stencils: which are supported, how a field is divided into tiles, and the call of the kernel for one tile. The tiling depends
  * on shape and step count alone; the values do not depend on it. Called by the interpreter through kernel.h. */
 #include "stencil_table.h"

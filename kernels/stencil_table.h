@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by kernels/stencil.c and the stencil kernels of each instruction set (kernels/cpu/stencil_*.c): the description of one
  * tile, and the table of kernels. Dimensions are always three here: slab, row, column; a field of two dimensions has
  * slabs of one row, a field of one dimension a single slab of one row. */

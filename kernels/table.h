@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions of kernels/cpu for each instruction set, and the few decisions that they share with the functions
  * compiled once (chunks.c, choose.c). Inside kernels/ only. Each file of cpu/ is compiled once per instruction set, with
  * OLY_ISA its name; OLY_ISA_NAME(f) is f's name there: f_avx2. */

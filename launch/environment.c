@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the environment says about the job: who started this process, and how many processes there are. Called by
  * collectives/world.c. The order of the table below matters: Open MPI's mpirun inside a Slurm allocation leaves
  * SLURM_PROCID=0 and SLURM_NTASKS=1 in every rank (they describe the step of its daemons), and PMIX_RANK is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the environment says about the job before MPI starts, and the settings that MPI should start with. Makes no MPI calls.
  * Called by collectives/world.c. */
 #ifndef OLY_LAUNCH_ENVIRONMENT_H

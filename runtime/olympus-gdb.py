@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Olympus in gdb: prints arrays, shardings, meshes and plans as the library does, from memory alone (no call in the program, so
 core files do as well).
 

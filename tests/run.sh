@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs the test programs and reports the results: tests/run.sh [NAME...]     (all of them, or test_NAME, NAME, NAME.sh)
 #
 # Each test_*.c below tests/ (already built) runs once per size named in the line "run:" at its top, see tests/support/check.h; each test_*.sh

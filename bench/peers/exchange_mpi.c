@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* All-reduce, exchange with the next rank and resharding in plain MPI, for comparison with bench/movement.c and bench/reshard.c
  * with one device per rank. Built and run by bench/compare.sh.
  * Run:    mpirun -n RANKS exchange_mpi [--start-only | --quick]    (--start-only: MPI only starts and ends, to time that)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heat equation by hand, for comparison: C and MPI, one cell of halo, one vectorised sweep per step, as an expert in both
  * would write it. The steps and sizes of bench/heat.c. Built and run by bench/compare.sh.
  * Run:    mpirun -n RANKS heat_mpi [CELLS SIDE STEPS]       Prints: name, seconds, rate, unit; the best of five. */

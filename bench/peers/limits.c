@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The limits of this machine, for comparison: memory, arithmetic, the matrix product of OpenBLAS, and the 3-point heat step when
  * bound by the floating-point units alone. Built and run by bench/compare.sh.
  * Run:    limits THREADS [--quick]      Prints: name, seconds, rate, unit; the best of all repeats, all threads together. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays: making them from host data, placing them, looking at their shards, fetching and printing them.
  * Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_ARRAY_H

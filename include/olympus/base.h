@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting, ending, errors and scopes: what every Olympus program uses. Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_BASE_H
 #define OLYMPUS_BASE_H

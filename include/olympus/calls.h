@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How calls are written: call sites, lists and options, with the same notation in C11 and C++17. The macros of the other headers
  * are built from these; programs need none of these names. Included by <olympus/base.h>.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The C++ side of calls.h: lists and options of calls as objects. Included by it; programs need none of these names. */
 #ifndef OLYMPUS_CALLS_CXX_H
 #define OLYMPUS_CALLS_CXX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of arrays: matrix products, dot products, einsum. The same functions work eagerly and while tracing.
  * Included by <olympus.h>; programs include that one.
  *

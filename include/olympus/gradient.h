@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Derivatives of functions. Included by <olympus.h>; programs include that one.
  *
  * Each call takes a function made by oly_jit (or by another of these calls) and returns another function, which is called, inlined

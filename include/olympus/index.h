@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations along one dimension (sorting, running sums, argmax) and by index (take, x.at[...], segment sums).
  * Included by <olympus.h>; programs include that one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Mapped functions: a function of one device's shards runs on every device (oly_shard_map), with collectives between devices; a
  * function of one element is mapped over a batch (oly_vmap). Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_MAP_H

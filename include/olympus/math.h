@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* More elementwise operations on arrays: mathematical functions, activations, logical and bit operations. Included by
  * <olympus.h>; programs include that one. What ops.h says of all operations holds for them: where they run, how operands broadcast
  * and promote, that C numbers may replace arrays; nothing communicates unless operands are placed differently. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Devices, meshes, partition specs and shardings: where data can be. Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_MESH_H
 #define OLYMPUS_MESH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operands in C++: what OLY_ARG makes of an array or a number. Included by <olympus/ops.h>; programs need none of these names.
  * */
 #ifndef OLYMPUS_OPERAND_CXX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations on arrays. The same functions work eagerly and while tracing (inside oly_jit and loops).
  * Included by <olympus.h>; programs include that one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers, made from keys. Included by <olympus.h>; programs include that one.
  *
  * A key is an array uint32[2]. There is no hidden state: the same key always gives the same numbers, wherever they are made. A

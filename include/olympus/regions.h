@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions of programs with other Explicit axes than the surrounding program. Included by <olympus.h>; programs include that
  * one. */
 #ifndef OLYMPUS_REGIONS_H

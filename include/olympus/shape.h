@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations that rearrange elements, in addition to reshape, transpose, slice, update and concatenate of ops.h. Included by
  * <olympus.h>; programs include that one. Sharding, ranks and errors: as at the top of ops.h. None of them computes; data moves
  * between devices only where elements change their position. Axes and dimensions may be negative: counted from the end. */

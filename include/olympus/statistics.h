@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations made of reductions: any and all, variance, softmax, one-hot. Included by <olympus.h>; programs include
  * that one. Sharding, ranks and errors: as in ops.h, at its top and for reductions. */
 #ifndef OLYMPUS_STATISTICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Whole functions: traced once, planned once, replayed; loops inside them; explanations of the plan.
  * Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_TRANSFORM_H

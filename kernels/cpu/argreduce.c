@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Positions of the largest or smallest element over the reduced dimensions. Compiled once per instruction set; gives
  * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so the first of equal ones
  * wins; nothing is larger or smaller than a NaN. Adjacent results are computed together. */

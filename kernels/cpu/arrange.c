@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rearranging elements along a dimension, for sorting lines that are distributed over devices
  * (plan/lower/lower_sort.c): extends a part by elements that sort last, numbers a part's elements within the whole
  * line, takes elements in a computed order. Compiled once per instruction set; gives oly_arrange_run_<isa>, called

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which
  * reduces whole arrays with them. Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"

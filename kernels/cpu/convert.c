@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tile operations that move or create elements: conversion between element types, select, counting, and strided loads
  * and stores. Compiled once per instruction set; gives oly_convert_<isa>, used by tile.c and copy.c. */
 #include "table.h"

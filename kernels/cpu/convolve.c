@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions as matrix products: the elements that every tap of every feature reads for a strip of positions are
  * written as the rows of a matrix, which the kernel's rows are multiplied by; large floating-point products use
  * OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called through local.c. Each element of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Copies between strided boxes. Compiled once per instruction set; gives oly_copy_run_<isa>. Dimensions are sorted in
  * the order of the destination's memory and merged; then rows are copied, or blocks transposed where the source is
  * dense in another dimension. */

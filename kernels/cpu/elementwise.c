@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for floating-point elements, float32 and float64 (narrower ones are computed as
  * float32: tile_narrow.c), and their loops (elementwise_loops.h): oly_elementwise_float_<isa>. Compiled once per
  * instruction set; used by the tile interpreter. Formulas are static inline functions of one element, selected by type;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h):
  * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Products use the
  * plain formula, as in XLA (vector_math.h); quotients are scaled (the compiler's), so that they overflow only where the

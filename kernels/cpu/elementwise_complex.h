@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Element types, and selection of formulas by type, for the files of complex formulas. */
 #ifndef OLY_ELEMENTWISE_COMPLEX_H
 #define OLY_ELEMENTWISE_COMPLEX_H

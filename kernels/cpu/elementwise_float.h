@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* For the files of floating-point formulas: element types, float32 and float64 (narrower ones are computed as float32:
  * tile_narrow.c), selection by type, and tiles with elements beyond a formula's bound. */
 #ifndef OLY_ELEMENTWISE_FLOAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for bool and integer elements, and their loops (elementwise_loops.h):
  * oly_elementwise_integer_<isa>. Compiled once per instruction set; used by the tile interpreter. */
 #include "table.h"

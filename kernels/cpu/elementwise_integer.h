@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Element types, and selection of formulas by type, for the files of bool and integer formulas. */
 #ifndef OLY_ELEMENTWISE_INTEGER_H
 #define OLY_ELEMENTWISE_INTEGER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The loops of elementwise.def, or of the rows given as ELEMENTWISE_ROWS: one for each row, element type and pattern of
  * scalar operands, and the table of them. Included at the end of each elementwise*.c, which defines its formulas
  * (OLY_ADD(x, y), ...); its element types BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise_math.def for floating elements and their loops (elementwise_loops.h): oly_math_float_<isa>.
  * Compiled once per instruction set; used by the tile interpreter. */
 #include "table.h"

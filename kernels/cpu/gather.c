@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading elements and slices at positions known only at run time. Compiled once per instruction set; gives
  * oly_gather_run_<isa>, oly_dynamic_slice_run_<isa> and oly_dynamic_update_run_<isa>, called through local.c. */
 #include "local_index.h"

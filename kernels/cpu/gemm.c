@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Matrix products c = a b. Compiled once per instruction set; gives oly_gemm_run_<isa>. Large floating-point products
  * go to OpenBLAS; the others are computed here: each element of c from left to right over k with fused multiply-add
  * (where the instruction set has it), vectorised along a row of c, or along a column where c is narrow. A single long

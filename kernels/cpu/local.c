@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of local.h for one instruction set: oly_local_<isa>. */
 #include "local_table.h"
 

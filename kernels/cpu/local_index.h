@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by gather.c and scatter.c: reading indexes, and windows (the dimensions of an operand that are not
  * indexed). */
 #ifndef OLY_LOCAL_INDEX_H

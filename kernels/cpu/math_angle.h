@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tangent and inverse trigonometric functions of one element, as vector_math.h: no branches, no tables. Used by
  * elementwise_math.c. The float64 tangent has the coefficients and the scheme of FreeBSD's msun (k_tan.c). */
 #ifndef OLY_MATH_ANGLE_H

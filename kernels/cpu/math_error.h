@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The error function, its complement and its inverse of one element, as vector_math.h: no branches, no tables. Used by
  * elementwise_math.c. The inverses have M. Giles's polynomials (Approximating the erfinv function, 2012), as JAX's
  * do. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh,
  * logaddexp, cbrt. As vector_math.h: no branches, no tables; float32 is computed in double and rounded once (except
  * log1p and expm1), float64 is within about 2 ulp. Used by elementwise_math.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The logarithm of the gamma function and its derivative of one element. float32: in double, without branches,
  * vectorisable; float64: element by element. Used by elementwise_math.c. */
 #ifndef OLY_MATH_GAMMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions of one float32 in single precision, with twice the lanes of the double formulas of vector_math.h: no
  * branches, no tables. Used by elementwise*.c. The same operations in the same order on every instruction set, each
  * multiply-add fused, so the bits are the same. Errors are the largest over all 2^32 arguments (EVERY_FLOAT=1

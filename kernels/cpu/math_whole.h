@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rounding, remainders, adjacent numbers and bits of one element. Used by elementwise_math.c and math_gamma.h. */
 #ifndef OLY_MATH_WHOLE_H
 #define OLY_MATH_WHOLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tile operations behind random numbers: the block function Threefry-2x32 (20 rounds) on words of two 32-bit halves,
  * the first in the upper half, and x * y + z rounded once. Compiled once per instruction set; gives oly_random_<isa>,
  * used by the tile interpreters. */

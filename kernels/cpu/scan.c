@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension.
  * Compiled once per instruction set; gives oly_scan_run_<isa>, called through local.c. Adjacent lines are scanned
  * together, row by row. A long line is split into parts (oly_scan_parts): first the result of each part alone, then

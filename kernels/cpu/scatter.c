@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing elements, or combining them with others, at positions known only at run time. Compiled once per instruction
  * set; gives oly_scatter_run_<isa>, called through local.c. Every chunk owns a part of the result, split along one
  * dimension (oly_scatter_cut): it copies that part of the operand, then visits all positions in order and applies those

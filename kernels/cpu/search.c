@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding positions in sorted lines by bisection. Compiled once per instruction set; gives oly_search_run_<isa>, called
  * through local.c. Zeros of both signs are equal, NaNs come after everything else and are equal to each other, as in
  * sort.c; complex elements compare by the real part, then by the imaginary one. */

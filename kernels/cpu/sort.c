@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorting lines, the positions of sorted elements, and the largest elements. Compiled once per instruction set; gives
  * oly_sort_run_<isa> and oly_argsort_run_<isa>, called through local.c. Elements become unsigned numbers in the same
  * order ("keys"); short lines of keys are merged, long ones sorted by radix. Zeros of both signs have the same key, as

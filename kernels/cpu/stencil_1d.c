@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One dimension, three neighbouring taps: u'[x] from u[x-1], u[x] and u[x+1], in registers. Compiled once per instruction
  * set (OLY_ISA names which). Called through that set's table by kernels/stencil.c only.
  *

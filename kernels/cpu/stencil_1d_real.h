@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The register pipeline of stencil_1d.c for one element type; included there, once per type. */
 #include "stencil_strip.h"
 

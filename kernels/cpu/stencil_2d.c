@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Two dimensions, the cross of five points with shared products: four rows at a time, in registers. Compiled once per
  * instruction set (OLY_ISA names which). Called only by stencil_wave.c of the same set, which lays out the rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Four rows of a two-dimensional cross at a time: defined in stencil_2d.c, used by stencil_wave.c of the same
  * instruction set. */
 #ifndef OLY_STENCIL_2D_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The loop of stencil_2d.c for one element type; included there, once per type. */
 #include "stencil_vector.h"
 

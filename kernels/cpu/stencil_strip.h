@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The strip layout of the stencil kernels, and conversion to and from it. Included once for float and once for double, as
  * stencil_vector.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums of taps along rows, for linear forms that read several fields: out[i] = sum over taps of coefficient[t] *
  * in[t][i], added in the order of the other stencil kernels. Compiled once per instruction set (OLY_ISA names which).
  * Called through that set's table by kernels/stencil.c only. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stencil_taps.c for one type: REAL, REAL_BYTES, SUFFIX. */
 #include "stencil_vector.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The widest vectors of the instruction set being compiled for, for the stencil kernels. Included once for float and
  * once for double by each of them, with REAL, REAL_BYTES and SUFFIX defined. Multiplication and addition are fused if
  * the instruction set has that; if not, they are two operations, everywhere. */

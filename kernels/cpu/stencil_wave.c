@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Stencils of any taps in one to three dimensions: a wavefront through time over one tile. Compiled once per instruction
  * set (OLY_ISA names which); holds that set's table. Called through the table by kernels/stencil.c only.
  *

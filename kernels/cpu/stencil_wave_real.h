@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The wavefront of stencil_wave.c for one element type; included there, once per type. */
 #include "stencil_strip.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The innermost loop of products: sums along a row of the result. Shared by gemm.c and convolve.c; inside
  * kernels/cpu. */
 #ifndef OLY_CPU_STRIP_H

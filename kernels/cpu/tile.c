@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The tile interpreter: runs an elementwise program over a box by tiles that stay in L1. Compiled once per instruction
  * set; gives oly_tile_run_<isa>.
  *

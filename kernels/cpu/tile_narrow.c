@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tile operations on narrow floating-point types (core/dtype_list.h): the operands are widened to float32, computed by
  * its function and rounded, in short pieces that stay in L1. So every row of elementwise.def that takes float32 takes
  * these too. Compiled once per instruction set; called by the tile interpreters. */

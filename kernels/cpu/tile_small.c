@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elementwise programs on a handful of contiguous elements: no tiles, just the instructions one after the other. A call
  * on four elements is all overhead, and the general interpreter (tile.c) spends most of it on deciding how to split the
  * box. Compiled once per instruction set; tile.c calls it first. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by tile.c, tile_small.c and tile_narrow.c. */
 #ifndef OLY_KERNEL_TILE_SMALL_H
 #define OLY_KERNEL_TILE_SMALL_H

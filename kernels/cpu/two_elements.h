@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Combining two elements: shared by kernels that combine elements in order (scan.c, scatter.c). A: the type of the
  * computation. */
 #ifndef OLY_TWO_ELEMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Mathematical functions of one element, written so that loops over them vectorise on every instruction set: no
  * branches, no tables. Used by elementwise.c. float32 functions compute in double and round once, so they are (nearly
  * always) correctly rounded, except those of math_single.h; float64 functions are within about 1 ulp. Polynomials are

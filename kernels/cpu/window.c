@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sliding windows whose elements are combined: sum, product, largest, smallest. Compiled once per instruction set;
  * gives oly_window_run_<isa>, called through local.c. Elements are combined in the order of the window. */
 #include "cpu/window_line.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by convolve.c and window.c: writes the elements that one tap of a sliding window reads, for a run of
  * positions, side by side. Inside kernels/cpu. */
 #ifndef OLY_CPU_WINDOW_LINE_H

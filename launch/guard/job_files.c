@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Removes the files that a job has left in /tmp and /dev/shm. See job_files.h. Only files of this user are removed: those with the
  * job's name, and segments made since the job began that no process has mapped. */
 #define _GNU_SOURCE

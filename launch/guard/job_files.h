@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What Open MPI leaves behind of a job that did not end properly: the folder of its session, and segments in /dev/shm.
  * Used by olyguard. */
 #ifndef OLYGUARD_JOB_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs a launcher and ensures that its job ends: olyrun starts mpirun through this. One process without threads, which wakes for
  * signals and a few times a second.
  *

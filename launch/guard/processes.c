@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads /proc for the descendants of this process. See processes.h. */
 #define _GNU_SOURCE
 #include "processes.h"

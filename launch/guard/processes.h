@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The processes below this one: which there are, and which of them are ranks. Used by olyguard.c. */
 #ifndef OLYGUARD_PROCESSES_H
 #define OLYGUARD_PROCESSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Comparing versions, builds and options of all ranks at start. A few numbers of each rank are always exchanged; what a
  * message needs beyond them only when they differ. See agree.h. */
 #include "array/agree.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares, before anything else, what all processes of a job must have in common. Called by start.c. */
 #ifndef OLY_ARRAY_AGREE_H
 #define OLY_ARRAY_AGREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See alone.h. */
 #include "array/alone.h"
 #include "array/compiled.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops and branches called outside any function: they become a function of their own, planned and run once. Private to
  * runtime/array. */
 #ifndef OLY_ARRAY_ALONE_H

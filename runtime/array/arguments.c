@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks of arguments. See arguments.h. */
 #include "array/arguments.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The first lines of public functions that take arrays: they check the tags of their arguments, raise an error and
  * return it (OLY_OK: none). Deleted arrays pass: their type may be queried, and whoever reads them says more
  * (oly_array_readable). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Array handles: creation, sharing, release, queries. See array.h. */
 #include "array/array.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What an array handle points to. Private to runtime/array. */
 #ifndef OLY_ARRAY_ARRAY_H
 #define OLY_ARRAY_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_switch and oly_cond: every branch is recorded as a graph of its own. All take the same inputs: the given
  * operands, then the captures of all branches. */
 #include "array/alone.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public collectives: resolve the axes and choose the composition that makes the nodes
  * (graph/compose/compose_collective.c). */
 #include "array/array.h"

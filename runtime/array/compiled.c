@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiled calls and their cache. See compiled.h. */
 #include "array/compiled.h"
 #include "array/origin.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiled calls: a program, its captures, and the cache that finds it by signature. Private to runtime/array. */
 #ifndef OLY_ARRAY_COMPILED_H
 #define OLY_ARRAY_COMPILED_H

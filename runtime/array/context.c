@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The context mesh and the default device, shardings of specs over the context mesh, and moving values along Explicit
  * axes. */
 #include "array/context.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How the context mesh (oly_set_mesh) applies to new values. Private to runtime/array. */
 #ifndef OLY_ARRAY_CONTEXT_H
 #define OLY_ARRAY_CONTEXT_H

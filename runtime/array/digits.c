@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Decimal digits of floating-point values (digits.h). The shortest text is found by asking printf for more and more
  * digits until strtof or strtod reads the value back; glibc rounds exactly, so texts with fewer digits are exact
  * too. */

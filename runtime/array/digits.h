@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The decimal digits of floating-point values, as NumPy chooses them: the fewest that read back as the same value or,
  * beyond a given number of decimals, the exact value rounded there. Used by format.c only. */
 #ifndef OLY_ARRAY_DIGITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations into the open trace, or through the plan cache, by the same composition. See dispatch.h. */
 #include "array/dispatch.h"
 #include "array/arguments.h"

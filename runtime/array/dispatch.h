@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where an operation goes: into the open trace or, eagerly, through the plan cache. Called only by the public functions
  * of runtime/array. */
 #ifndef OLY_ARRAY_DISPATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of shardings in text (draw.h). The sizes of cells follow jax/_src/debugging.py: the whole array is 10 lines
  * high, and its width in columns is 2.5 times that by its shape; cells get their share. A table wider than the screen
  * shrinks as those of rich, which JAX draws with: the widest columns first, and labels wrap. Unlike JAX, columns do not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of shardings in text, as jax.debug.visualize_array_sharding draws them. Pure functions over boxes,
  * callable from runtime/array and above. */
 #ifndef OLY_ARRAY_DRAW_H

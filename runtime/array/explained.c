@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Explanations of functions: their plans as text, JSON, graphs, differences and numbers. See include/olympus/transform.h. */
 #include "array/function.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading arrays: waiting, copying to host memory, gathering from processes, shards. */
 #include "array/array.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of arrays, as NumPy 2 and JAX print them (format.h).
  *
  * Two walks over the elements that are printed. The first finds the width of an element (one for all, so that columns

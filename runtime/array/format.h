@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of values: NumPy 2's str(), JAX's repr(), and numbers inside sentences. Pure functions over host memory,
  * callable from runtime/array and above. Of a summarised array (more than 1000 elements) only the printed elements are
  * read. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a function handle points to. Private to runtime/array: jit.c creates, traces and calls functions; gradient.c
  * derives others. */
 #ifndef OLY_ARRAY_FUNCTION_H

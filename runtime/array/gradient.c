@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_grad and its relatives: functions derived from functions. The inner function is recorded into a graph of its own,
  * so that its arguments are separate values whatever else uses the arrays; derivatives are added to that graph, which
  * then becomes part of the one being recorded. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions: tracing, caching, calling. */
 #include "array/function.h"
 #include "array/arguments.h"

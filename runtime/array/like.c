@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays placed like another one (olympus/shape.h: oly_full_like and its relatives). */
 #include "array/manual.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries
  * and the captures. The condition of a while loop is one more carry, which the body recomputes at its end. */
 #include "array/alone.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Recording mapped functions into the open trace. See manual.h. */
 #include "array/manual.h"
 #include "graph/varying.h"

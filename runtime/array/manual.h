@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions recorded as graphs of their own and mapped: what oly_shard_map and oly_vmap share. Private to
  * runtime/array. */
 #ifndef OLY_ARRAY_MANUAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Public functions that are one operation of one or two operands: the macros that define them in operations.c and
  * operations_math.c. */
 #ifndef ARRAY_OPERATIONS_H

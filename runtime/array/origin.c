@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Origins of arrays. See origin.h. */
 #include "array/origin.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Origins identify arrays on meshes that leave processes out. A process without a part of such an array makes the same
  * calls, and so knows the array by its origin: a hash of the calls that led to it, the same on all processes, by which
  * it asks for the array's value (fetch.c). Private to runtime/array. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays from host memory, and moving arrays to other shardings. */
 #include "array/array.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of matrices as PNG files (png.h). One row of pixels is computed and written at a time. */
 #include "array/png.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of matrices as PNG files. A pure function over host memory, callable from runtime/array and above. */
 #ifndef OLY_ARRAY_PNG_H
 #define OLY_ARRAY_PNG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine of oly_printf (printf.h): hands one conversion at a time to the C library, with an argument of its
  * type. */
 #include "array/printf.h"

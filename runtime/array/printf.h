@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine of oly_printf: printf conversions, and letters for the library's own objects. Callable from
  * runtime/array and above; knows nothing of what the letters stand for. */
 #ifndef OLY_ARRAY_PRINTF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions with other Explicit axes: values lose the sharding part of their types on one side and gain it on the
  * other. */
 #include "array/alone.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_scan: a counted loop whose carries are the program's and one stack for each result; iteration i takes slice i of
  * every xs and writes its results into the stacks. */
 #include "array/manual.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_shard_map: the function is recorded as a graph on one device's types, which is then batched (transform/batch.h)
  * over the mesh axes into the outer graph. */
 #include "array/manual.h"

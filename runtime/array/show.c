@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays as text and pictures: the public printing functions, on top of format.c, draw.c, printf.c and png.c. */
 #include "array/array.h"
 #include "array/arguments.h"

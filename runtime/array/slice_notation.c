@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Slices and axes from text. Grammar: item {"," item}, item = "..." | integer | [integer] ":" [integer] [":"
  * [integer]]. */
 #include "array/slice_notation.h"

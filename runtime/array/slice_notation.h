@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading slices: Python's notation as text or numbers, and lists of axes. Called by the public operations. */
 #ifndef OLY_ARRAY_SLICE_NOTATION_H
 #define OLY_ARRAY_SLICE_NOTATION_H

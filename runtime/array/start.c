@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Start and end of the library: initialises the layers in order and finalises them in reverse. */
 #include "array/agree.h"
 #include "array/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Unreduced values ({U:x}) as inputs and outputs of plans. Inside a plan they are ordinary values that are reduced
  * where the program requests it. As an array, every device along x holds one term: to the plan, an array with one more
  * leading dimension, split over x, that is summed when it enters. When they leave, the terms of sums and products stay

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting for all processes: oly_sync. */
 #include "array/array.h"
 #include "array/trace.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Open traces and their captures. See trace.h. */
 #include "array/trace.h"
 #include "array/manual.h"

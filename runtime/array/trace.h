@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Open traces: graphs being recorded. Each thread has a stack of them. Private to runtime/array. */
 #ifndef OLY_ARRAY_TRACE_H
 #define OLY_ARRAY_TRACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Agreeing on a status by an array of what each process reports. See unanimous.h. */
 #include "array/unanimous.h"
 #include <olympus.h>

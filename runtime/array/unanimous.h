@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One status for all processes of a call, where one of them may fail alone. Called by runtime/array. */
 #ifndef OLY_ARRAY_UNANIMOUS_H
 #define OLY_ARRAY_UNANIMOUS_H

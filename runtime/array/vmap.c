@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_vmap: the function is recorded as a graph on one element's types, which is then batched (transform/batch.h). */
 #include "array/manual.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arenas: memory that is freed together, cut from blocks that grow with the arena: 4 KiB, 8 KiB, ... 2 MiB. Freed blocks are
  * kept for the next arena: returning them to the system and getting cleared ones back took half the time of planning a thousand
  * operations. Callable from every layer, by any thread. */

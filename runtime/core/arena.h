@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arenas: memory that is freed together, as of a trace or a plan. Pieces are zeroed, and aligned to 16 bytes, from 64 bytes on to 64. */
 #ifndef OLY_CORE_ARENA_H
 #define OLY_CORE_ARENA_H

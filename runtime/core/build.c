@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fingerprints of the running program and of the library in it. See build.h. */
 #define _GNU_SOURCE /* dl_iterate_phdr, dladdr */
 #include "core/build.h"

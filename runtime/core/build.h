@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The identity of this build, which ranks compare at start, so that they do not run different programs unknowingly. Called by
  * runtime/array. */
 #ifndef OLY_CORE_BUILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of element types: one row each, in the order of oly_dtype (olympus/array.h), in five families. Whatever is done for
  * every element type, tables of names and kernels alike, is an expansion of these lists; nothing else enumerates types. A new type
  * is a row here, its name in oly_dtype and, for a narrow one, its two conversions in narrow.h (docs/extending.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements as numbers. See element.h. */
 #include "core/element.h"
 #include "core/dtype_list.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One element of a real type as a number. What an element type is says dtype_list.h. Callable by all but the kernels, which have
  * loops of their own. */
 #ifndef OLY_CORE_ELEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors: the status names, the message pending on each thread, what a failing public call does, and the
  * library's own memory allocation, which tests can make fail. Callable from every layer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors inside the library: functions return oly_status, the first message is kept per thread, and only the public layer
  * (oly_raise) turns one into "end the job" or "null handle". Callable from every layer. */
 #ifndef OLY_CORE_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Facts about devices. See facts.h. */
 #include "core/facts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the planner is told of the devices of a job: their rates, and how much of a computation suits a cache. Numbers that plans depend
  * on, so the same on every rank. A platform provides them (device/platform.h) when it is chosen; before, and where it does not, they are
  * those of a CPU. Called by runtime/device, which sets them, and by runtime/plan. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The floating-point mode of a thread: rounding, subnormal numbers, trapping exceptions. Programs change it (fesetround,
  * feenableexcept, -ffast-math); Olympus computes on every thread in C's initial mode, so that results do not depend on it.
  * Public calls switch to it and back (oly_enter), and the library's threads use it. */

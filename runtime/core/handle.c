@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages for invalid handles. See handle.h. */
 #include "core/handle.h"
 #include "core/error.h"

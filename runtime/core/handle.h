@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tags: the first word of a handle's object gives its kind, and whether it is alive. So a handle of the wrong kind, or of a freed
  * object, gets a message. Included by the makers of handles and by public functions. */
 #ifndef OLY_CORE_HANDLE_H

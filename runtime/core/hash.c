@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fingerprints: 8 bytes per step through oly_hash_mix, whose multiplication spreads each bit upward and whose
  * shift brings the upper bits down. Callable from every layer. */
 #include "core/hash.h"

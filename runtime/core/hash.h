@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* 64-bit fingerprints of memory; the same on every rank of one architecture. Not cryptographic. */
 #ifndef OLY_CORE_HASH_H
 #define OLY_CORE_HASH_H

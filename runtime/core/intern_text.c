@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Interned texts: notations that programs pass repeatedly. See intern_text.h. */
 #include "core/intern_text.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One pointer for equal texts, so that they can be part of objects that are hashed and compared as memory. Callable from every
  * layer. */
 #ifndef OLY_CORE_INTERN_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Facts about the machine from hwloc, read once. Callable from every layer. */
 #include "core/machine.h"
 #include "core/simulate.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Facts about the machine, from hwloc. */
 #ifndef OLY_CORE_MACHINE_H
 #define OLY_CORE_MACHINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The smaller and the larger of two integers. Callable by all, kernels included. */
 #ifndef OLY_CORE_MIN_MAX_H
 #define OLY_CORE_MIN_MAX_H

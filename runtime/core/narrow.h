@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The bits of floating elements narrower than float32 (float16, bfloat16 and the 8-bit ones) to and from float, rounding to
  * nearest even. Without branches, so that loops over them become vector code. dtype_list.h says which functions belong to which
  * type. Callable by all, kernels included. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The names of optimisations, and which of them are off. See optimisation.h. */
 #include "core/optimisation.h"
 #include "core/error.h"

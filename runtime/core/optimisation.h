@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Optimisations that can be turned off: one row each in optimisation.def gives name and description.
  * OLYMPUS_DISABLE names those that are off (all: every one); a pass checks oly_enabled where it begins. Results have the same
  * bits with and without, except where docs/semantics.md says that rounding changes (reductions that are deferred or split

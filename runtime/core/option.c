@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings from the environment, the check for unknown names, and the library's version. Read by launch at
  * start. */
 #include "core/option.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings: one row each in option.def gives the variable, the parser, the default, the help text and the check for unknown
  * OLYMPUS_* names. Read once by oly_options_read at start. */
 #ifndef OLY_CORE_OPTION_H

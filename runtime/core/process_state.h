@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of a process according to the kernel. Callable from every layer, and by the guard of launch/, which does not link the
  * library. */
 #ifndef OLY_CORE_PROCESS_STATE_H

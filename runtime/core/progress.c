@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Records what this process is doing. See progress.h. Cheap: a call from the same line as the last takes three comparisons. */
 #include "core/progress.h"
 #include <stdio.h>

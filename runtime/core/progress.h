@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What this process is doing, stored where the other processes of its node can read it, so that a process that waits for it can
  * report why. Written by runtime/core (calls) and collectives/ (everything else); read by collectives/peers.c. */
 #ifndef OLY_CORE_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading the small notations token by token. Used by layout (meshes, specs) and array (slices, axes). */
 #include "core/scan.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading the small notations (meshes, specs, slices, axes) with a column for messages. */
 #ifndef OLY_CORE_SCAN_H
 #define OLY_CORE_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Scopes: each thread's stack of scopes, and the handles in each. Called by the makers of handles (array,
  * transform).
  *

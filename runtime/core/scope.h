@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Scopes: the owners of handles. Each thread has a stack of open scopes; a handle is in the list of one. */
 #ifndef OLY_CORE_SCOPE_H
 #define OLY_CORE_SCOPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A lock for a few instructions, such as taking from a list: half the time of a mutex. A thread that finds it taken spins, and
  * after a while yields its core, since the holder may have been descheduled. Never held over a call that may wait, allocate or
  * take another lock. Callable from every layer. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Parses OLYMPUS_SIMULATE and OLYMPUS_SIMULATE_NODE. See simulate.h. */
 #include "core/simulate.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The job that OLYMPUS_SIMULATE plans for, instead of the real one. Read once at start; checked by every layer that would otherwise
  * touch data, other processes, or the machine. */
 #ifndef OLY_CORE_SIMULATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Text that grows, and sizes in words. Callable from every layer. */
 #include "core/text.h"
 #include "core/error.h"

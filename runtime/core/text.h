@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Text that grows. On running out of memory it keeps what it has and sets `failed`. */
 #ifndef OLY_CORE_TEXT_H
 #define OLY_CORE_TEXT_H

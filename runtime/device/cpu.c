@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The platform "cpu": virtual devices, computed by the threads of the process, in host memory. See platform.h. */
 #include "device/platform.h"
 #include "core/option.h"

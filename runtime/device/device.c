@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The global list of devices: set once at start from what every process has, read by everyone after that. */
 #include "device/device.h"
 #include "core/error.h"

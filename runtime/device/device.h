@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The devices of the job: a global list, dense ids, each owned by one process. Filled by oly_devices_start from what
  * every process has. Called by run and array. */
 #ifndef OLY_DEVICE_DEVICE_H

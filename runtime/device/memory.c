@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The pool of shard buffers: blocks in size classes, each with a list of free ones, under one lock (a take and a drop
  * together cost about as much as malloc and free of a small block, and large ones save their page faults).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of the devices: reference-counted shard buffers from a pool that reuses them. Buffers come from the platform
  * (platform.h), are aligned to 64 bytes, not cleared, and first touched by their first writer. Thread-safe. In steady state
  * taking and returning a buffer makes no system call. Called by runtime/run and runtime/array.

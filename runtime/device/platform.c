@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Selection of the job's platform. See platform.h. */
 #include "device/platform.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a kind of devices provides: which devices a process has, their memory, the order of their work, and facts about them. All code above
  * knows devices by this table only: the pool (device/memory.h) allocates through it, arrays read and write buffers through
  * oly_buffer_map, and the executor (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The run queue. Each local device has a line of jobs, and so has the communication queue; a job is in the line of each of
  * its devices and starts when it is first in all of them. Called by runtime/run.
  *

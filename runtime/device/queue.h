@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The run queue: jobs in program order on each device, unordered across devices. A job occupies a set of local devices
  * and, if it communicates with other processes, the communication queue; it starts when the jobs before it on each of
  * these are complete. So plans on different devices overlap, plans on one device keep order, and all traffic between

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The platform "simulated": the devices of a machine that does not exist (core/simulate.h). Buffers have no memory,
  * their data is NULL: writes have no effect, and reads are refused. See platform.h. */
 #include "device/platform.h"

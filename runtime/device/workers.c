@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread pool: parallel regions, and polling by idle threads. Used by device/queue and runtime/run.
  *
  * A region is on its caller's stack. Its indices are handed out by one atomic counter. Helpers join and leave it under the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread pool of this process: n-1 workers beside the calling thread. Regions may be opened from any thread,
  * workers included; idle workers help. Idle workers spin briefly, then sleep. With n = 1 there are no workers and
  * everything runs on the calling thread. Called by device/queue and runtime/run. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Building single nodes: conversion (constants are folded), broadcasting, and what else compositions share. */
 #include "graph/build.h"
 #include "core/element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Building single nodes, for compositions (compose.h) and passes over graphs. No node is added where it would change
  * nothing: every function then returns `x` itself. */
 #ifndef OLY_GRAPH_BUILD_H

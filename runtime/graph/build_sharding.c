@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Single nodes for Explicit axes: resharding, and broadcasting to another operand's sharding. Declared in build.h. */
 #include "graph/build.h"
 #include "graph/sharding_rule/sharding_rule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Cancelling rearrangements: rev, transpose and reshape commute with elementwise operations, so in
  *
  *     reshape(mul(2, reshape(x)))   whose outer reshape restores the shape of x     (typical of gradients)

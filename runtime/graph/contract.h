@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The parameters of products, as compositions, type rules, factors and the planner read them. Callable from graph and
  * above. */
 #ifndef OLY_GRAPH_CONTRACT_H

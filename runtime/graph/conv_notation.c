@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading the dimensions of a convolution. Grammar: letters "," letters "->" letters. See conv_notation.h. */
 #include "graph/conv_notation.h"
 #include "core/scan.h"

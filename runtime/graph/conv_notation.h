@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The dimensions of a convolution's operands by letters: "NHWC,HWIO->NHWC". Callable from graph and above. */
 #ifndef OLY_GRAPH_CONV_NOTATION_H
 #define OLY_GRAPH_CONV_NOTATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Element types: names, sizes, kinds, and where two of them meet. Everything is read from core/dtype_list.h. Callable
  * by all. */
 #include "core/dtype_list.h"

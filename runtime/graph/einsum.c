@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading einsum's notation. Grammar: term {"," term} ["->" term]; term: letters, with "..." at most once. See einsum.h. */
 #include "graph/einsum.h"
 #include "core/error.h"

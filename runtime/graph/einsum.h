@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading einsum's notation: the indices of every operand and of the result as numbers. Inside runtime/graph only. */
 #ifndef OLY_GRAPH_EINSUM_H
 #define OLY_GRAPH_EINSUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors of one node: reads the einsum-like strings of the table, and completes the named rules from the node's
  * parameters. Dimensions of size 1 have no factor: there is nothing to split. */
 #include "graph/factors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors: how the dimensions of an operation's operands and result relate. Propagation, the choices of the partitioner
  * and communication follow from them.
  * Rules are einsum-like strings: letters name factors, "..." stands for as many as the operand has, "->" separates the

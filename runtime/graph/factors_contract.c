@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors of products, completed from their parameters. See factors.h. */
 #include "graph/contract.h"
 #include "graph/factors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Factors of the operations along one dimension and by value (kernels/local.h). The rules are named in factors.c. */
 #include "graph/factors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Moves reversals (rev) towards the outputs, where they cancel or are not needed: rev commutes with elementwise
  * operations, slices, padding, running results (which then run from the other end) and lookups; a reduction over the
  * dimension does not depend on it, and two reversals cancel. In

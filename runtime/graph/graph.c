@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs: making, freeing and fingerprinting them. */
 #include "graph/graph.h"
 #include "graph/sharding_rule/sharding_rule.h"

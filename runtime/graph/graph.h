@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs: operations on global types in the order in which they were traced. Nodes have one result; operands come
  * before their users. oly_graph_add completes and checks a node. Everything is allocated in the graph's arena. */
 #ifndef OLY_GRAPH_GRAPH_H

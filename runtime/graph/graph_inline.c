@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Copying one graph into another, and removing nodes that matter only to gradients. See graph.h. */
 #include "graph/graph.h"
 

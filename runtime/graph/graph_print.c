@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs as text, for people and for tests that compare plans. Of the parameters those that are set are shown, whatever
  * the operation. */
 #include "graph/graph.h"

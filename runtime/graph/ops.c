@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The operation table, made from ops.def. */
 #include "graph/sharding_rule/sharding_rule.h"
 #include "graph/typing/typing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The operation table: one row per operation (ops.def), which everything else reads; nothing switches on a name. */
 #ifndef OLY_GRAPH_OPS_H
 #define OLY_GRAPH_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rematerialises values that are cheaper to compute again than to store: masks and numbers computed from indexes and
  * constants alone. A mask read by two operations, one split over devices and one not, would be computed in parts and
  * gathered for the other; each elementwise operation that reads one gets its own copy instead, which fuses with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The sharding part of types: comparison, text, conversion from shardings and back. Declared in type.h. */
 #include "graph/type.h"
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which element types an operation accepts, by the elementwise.def row of its tile operation. Called by type rules and
  * compositions (ops.h). */
 #include "graph/ops.h"

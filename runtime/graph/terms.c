@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Terms of sums over devices. See terms.h. */
 #include "graph/terms.h"
 #include "graph/build.h"

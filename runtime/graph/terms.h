@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The terms of a sum over devices along a dimension of their own: what represents an unreduced value outside a plan. */
 #ifndef OLY_GRAPH_TERMS_H
 #define OLY_GRAPH_TERMS_H

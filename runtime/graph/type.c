@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Global types: size, equality, text, promotion with weak types, and the check that a shape is possible at all. */
 #include "graph/type.h"
 #include "core/error.h"

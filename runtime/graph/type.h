@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Element types and global types of values. Callable from graph and above. */
 #ifndef OLY_GRAPH_TYPE_H
 #define OLY_GRAPH_TYPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Implicit pvary. See varying.h. */
 #include "graph/varying.h"
 #include <string.h>

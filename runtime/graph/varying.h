@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside shard_map: operands that are equal along a Manual axis, in operations with others that vary along it. */
 #ifndef OLY_GRAPH_VARYING_H
 #define OLY_GRAPH_VARYING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See view.h: one function for each kind of view. */
 #include "graph/view.h"
 

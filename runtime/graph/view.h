@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Views: operations whose result has the operand's elements under other indexes. The detail of a VIEW row in the table
  * says which kind. Callable from graph and above. */
 #ifndef OLY_GRAPH_VIEW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by mesh.c, sharding.c and permutation.c: the lock of the interned objects, and their release. */
 #ifndef OLY_LAYOUT_INTERN_H
 #define OLY_LAYOUT_INTERN_H

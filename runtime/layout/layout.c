@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits, layouts and boxes: pure arithmetic. See layout.h. */
 #include "layout/layout.h"
 #include "core/min_max.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Layouts: which elements each device holds. sharding + alignment. A dimension is divided by a `split`: mesh axes, and where
  * the cuts are. A canonical split divides n elements into balanced blocks. An aligned one keeps the cuts of the array it came
  * from (base) under an affine map: element i of this dimension is element start + i*step of the base, so slices stay where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Meshes: making, interning, looking up. See mesh.h. Nothing here is linear in the number of devices, except for meshes that
  * list theirs. */
 #define _GNU_SOURCE /* qsort_r */

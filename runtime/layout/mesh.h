@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Meshes: grids of devices with named axes. Interned: equal meshes are one object, which lives until oly_layout_stop. */
 #ifndef OLY_LAYOUT_MESH_H
 #define OLY_LAYOUT_MESH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes and levels. See node.h. */
 #include "layout/node.h"
 #include "core/error.h"

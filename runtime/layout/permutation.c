@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Interned permutations. See permutation.h. */
 #include "layout/permutation.h"
 #include "layout/intern.h"

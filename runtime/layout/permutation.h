@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Permutations of positions, as in ppermute: the position that each one receives from. Interned: equal ones are one object,
  * which lives until oly_layout_stop. */
 #ifndef OLY_LAYOUT_PERMUTATION_H

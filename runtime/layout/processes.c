@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which process owns which device: ids are dense, in the order of the processes. Set once at start. See mesh.h. */
 #include "layout/mesh.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Partition specs and shardings: reading, checking, interning, printing. See sharding.h. */
 #include "layout/sharding.h"
 #include "layout/intern.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Partition specs and shardings. Interned: equal shardings are one object. */
 #ifndef OLY_LAYOUT_SHARDING_H
 #define OLY_LAYOUT_SHARDING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The planner's driver: runs the passes in order and chooses the mesh, the inputs and the outputs of a plan. See
  * plan.h. */
 #include "plan/plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* From a graph to a plan: propagation, fusion, partition, lowering, scratch memory. plan.c runs the passes. Knows
  * MPI only through the exchange object. Called by runtime/run. */
 #ifndef OLY_PLAN_PLAN_H

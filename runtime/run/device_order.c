@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Submitting work to devices that compute late. See device_order.h. */
 #include "run/device_order.h"
 #include "core/error.h"

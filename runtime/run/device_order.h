@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of work on devices that compute late (oly_platform_is_late). The executor submits the work of a step to the
  * device that does it; where that uses the memory of other devices, it comes after what those were given before, and what
  * they are given next comes after it:

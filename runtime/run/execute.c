@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Binding and submitting runs. See execute.h. Replay allocates nothing: run objects are reused, buffers come from the
  * pool. */
 #include "run/execute.h"

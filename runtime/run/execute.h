@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running plans: binding buffers, submitting to the queue, interpreting the steps. Called by runtime/array. */
 #ifndef OLY_RUN_EXECUTE_H
 #define OLY_RUN_EXECUTE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The executor: computes on the devices of this process. The interpreter (interpret.c) decides the order of steps, how
  * often a loop runs and what waits for what; it reaches devices through these functions only. There is one
  * implementation, for CPUs (executor_cpu.c; stencil passes in stencil_run.c and time_tiling_run.c): it splits a step

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The executor for CPUs: a step's computation is distributed over devices and fixed chunks; a step too small to be
  * worth a hand-over runs on the interpreting thread. Where devices compute late, each device's chunks are submitted to
  * it together. See executor.h. */

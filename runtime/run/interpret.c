@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The interpreter's loop over steps: their order, loops and branches, and the exchanges between processes. The executor
  * (executor.h) computes the steps. */
 #include "run/interpret.h"

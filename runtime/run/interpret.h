@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The interpreter: passes each step of a plan to the executor and the exchanges. Private to runtime/run. */
 #ifndef OLY_RUN_INTERPRET_H
 #define OLY_RUN_INTERPRET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures the rates of the cost model once on a machine: memory, products and operations of one core, and messages between
  * rank 0 and the first other process of its node and of another. The file is $XDG_CACHE_HOME/olympus/costs-HOST (else below
  * ~/.cache), HOST being rank 0's:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model's rates as measured on this machine: OLYMPUS_COSTS=measure. Called at start
  * (runtime/array/start.c). */
 #ifndef OLY_RUN_MEASURE_H

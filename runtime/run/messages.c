@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Exchanges, ordered with the computation of devices. See messages.h. */
 #include "run/messages.h"
 #include "run/device_order.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The exchanges of a run, as the interpreter calls them: collectives/communicator.h, ordered with the devices. Messages
  * are packed and unpacked by the host. Where devices compute late, they are drained before anything is packed, and
  * before an exchange starts that will write slots: work submitted while it is pending uses none of those (plans wait

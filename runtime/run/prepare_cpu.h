@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the executor for CPUs prepares for each step: its division into chunks that threads compute one by one. Chunks
  * follow from shapes alone (kernel.h). Private to the executor (executor_cpu.c). */
 #ifndef OLY_RUN_PREPARE_CPU_H

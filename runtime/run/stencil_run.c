@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running stencil loops: the passes (tile_passes.h) by a kernel of kernels/stencil.c. The plan knows which tiles read
  * no margins that come in messages (plan/stencil/stencil_overlap.c). */
 #include "run/stencil_run.h"

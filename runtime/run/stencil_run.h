@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running recognised stencil loops, and declarations that the interpreter's files share. Private to runtime/run. */
 #ifndef OLY_RUN_STENCIL_RUN_H
 #define OLY_RUN_STENCIL_RUN_H

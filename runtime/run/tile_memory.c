@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory for tiles. See tile_memory.h. */
 #include "run/tile_memory.h"
 #include "device/platform.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory in which loops over fields compute their tiles: a buffer for every thread that computes one, taken on first
  * use. A run that has started cannot fail for lack of memory, so one buffer is taken beforehand; threads that get no
  * other take turns with it. Private to runtime/run. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes over tiles. See tile_passes.h. */
 #include "run/tile_passes.h"
 #include "core/error.h"

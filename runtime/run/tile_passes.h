@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes of stencil loops over tiles: shared by stencil_run.c and time_tiling_run.c. A pass computes several steps of the
  * loop, tile by tile; the tiles of all devices are distributed over the threads. Between passes margins are exchanged, and
  * where those come in messages, a pass begins with the tiles that read none of them:

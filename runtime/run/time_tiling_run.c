@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running loops over fields (plan/model/time_tiling.h): the passes (tile_passes.h). A tile computes all steps of a
  * pass: the stages of each step over the part that later ones need, in buffers of its own, from the fields before the
  * pass to those after it. The plan knows which tiles read no margins that come in messages

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that processes must make alike: hashes of calls for the sets of processes that make them
  * (collectives/process_set.c). A call's event is computed when it is issued, from the plan and the identities of its
  * operands; the contents of arrays of which each process has made its own copy are added when the call runs, as they

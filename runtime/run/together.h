@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that several processes make together: which processes, and what must be equal on all of them. Private to
  * runtime/run, except for oly_together_note. */
 #ifndef OLY_RUN_TOGETHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching, node by node. See batch.h; the rules are in batch_shape.c, batch_collective.c and batch_loop.c. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching: a graph on the types of one device (shard_map) or of one element of a batch (vmap) becomes nodes of the enclosing
  * graph on whole values. A value that varies along batch axes gets one leading dimension for each, in the order of the axes;
  * one that is the same everywhere stays as it is. The leading dimensions of mesh axes are pinned to them, so that every device

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching rules of collectives. Along axes that are being batched over, a collective is an operation on their leading
  * dimensions; along others (of an enclosing shard_map) it stays a collective, for the next batching. */
 #include "transform/batch_rules.h"

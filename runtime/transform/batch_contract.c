@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching rules of contractions. */
 #include "graph/contract.h"
 #include "graph/build.h"

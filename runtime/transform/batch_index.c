@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching rules of operations by index: their operands share leading dimensions, whose number increases. */
 #include "transform/batch_rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching of loops and branches: their bodies are batched in turn. A carry is batched along an axis if its initial value or
  * its value after the body is; this is determined by iterating until nothing changes. Where elements (or devices) disagree
  * about continuing, the loop runs until all have ended, and elements that have ended keep their values; where they disagree

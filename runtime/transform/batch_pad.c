@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching of padding. A padding value that varies between slices is inserted afterwards. See batch_shape.c. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the batching rules. Private to runtime/transform. */
 #ifndef OLY_TRANSFORM_BATCH_RULES_H
 #define OLY_TRANSFORM_BATCH_RULES_H

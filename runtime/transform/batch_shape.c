@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Batching rules of operations within each slice: their dimensions follow the leading ones. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"

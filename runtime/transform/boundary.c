@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The boundary of mapped functions: splits inputs by their specs and assembles results. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The walk backwards through a graph. See gradient.h. */
 #include "transform/gradient.h"
 #include "transform/rule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Differentiation of graphs: adds nodes that compute derivatives to a graph under construction. Called by runtime/array (oly_grad
  * and its relatives), and by the rules of loops and branches. */
 #ifndef OLY_TRANSFORM_GRADIENT_H

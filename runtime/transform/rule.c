@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes as expressions for gradient rules. See rule.h. */
 #include "transform/rule.h"
 #include "transform/gradient.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The vocabulary of gradient rules (vjp_*.c): the call they answer, and nodes as expressions. After a failure every function here
  * passes NULL on, so that a rule reads like its formula; the walk (gradient.c) checks the status.
  * Private to runtime/transform. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Short words for gradient rules of elementwise operations (transform/rule.h): r is the rule. */
 #ifndef OLY_TRANSFORM_RULE_WORDS_H
 #define OLY_TRANSFORM_RULE_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a branch: a branch by the same index, in which every alternative recomputes its values and pulls the cotangents
  * back. */
 #include "transform/gradient.h"

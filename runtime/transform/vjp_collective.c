@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of collectives inside shard_map, and of what they become outside. Types say along which axes a value varies
  * between devices: a value that is the same along an axis is made to vary (pvary) where that is needed, and there cotangents
  * are summed over the devices. Where types do not say so (unchecked), a sum is its own transpose. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of contractions: they are contractions again, of the cotangent with the other operand. */
 #include "graph/contract.h"
 #include "transform/rule.h"

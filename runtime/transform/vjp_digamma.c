@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The derivative of digamma, trigamma, from operations that have derivatives themselves. */
 #include "transform/rule.h"
 #include <math.h>

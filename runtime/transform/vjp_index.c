@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of operations that read and write by index, and along one dimension. Elements that were read several times get the
  * sum of the cotangents; dropped or filled-in ones get none. */
 #include "transform/rule.h"

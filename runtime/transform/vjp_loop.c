@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a loop: a loop backwards. Its body recomputes one iteration from its carries and pulls the cotangents back
  * through it; those carries are saved during the forward pass, as rows of stacks that the loop carries along. So an iteration's
  * intermediate values are never stored, and carries that the backward pass does not read are not saved.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of the mathematical functions: y = f(x), g the cotangent of y. Rules are those of jax.lax; names after
  * oly_vjp_ are the entries of the column `gradient` of ops.def. */
 #include "transform/rule_words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of padding, reversal and fma. Names as in vjp_shape.c. */
 #include "transform/rule.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient rules of operations that move elements: each is the transposed move. Names after oly_vjp_ are the entries of the
  * column `gradient` of ops.def. */
 #include "transform/rule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A minimum over devices, planned like any other. See agree.h. */
 #include "verify/agree.h"
 #include "verify/held.h"

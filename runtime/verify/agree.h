@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Minima over the processes of a mesh. Private to runtime/verify. */
 #ifndef OLY_VERIFY_AGREE_H
 #define OLY_VERIFY_AGREE_H

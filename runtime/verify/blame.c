@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cause of a difference: the first operation whose value differs, and the optimisation without which nothing does.
  * Both are found by planning the program again: with the values of operations as further results, and with one
  * optimisation disabled after the other. All processes do the same. */

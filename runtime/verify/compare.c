@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Comparing values, element by element where their bytes differ. See compare.h. */
 #include "verify/compare.h"
 #include "verify/agree.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the results of a plan with those of operations evaluated one by one, on every device, and reports the same
  * on every process of the mesh. Private to runtime/verify. */
 #ifndef OLY_VERIFY_COMPARE_H

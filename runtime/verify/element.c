@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements as numbers. See element.h. */
 #include "verify/element.h"
 #include "core/element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements of host memory as doubles, and as bits. Private to runtime/verify. */
 #ifndef OLY_VERIFY_ELEMENT_H
 #define OLY_VERIFY_ELEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Evaluation operation by operation. See evaluate.h. */
 #include "verify/evaluate.h"
 #include "core/hash.h"

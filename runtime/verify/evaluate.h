@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Evaluates a graph operation by operation: each node has a plan of its own, made without optimisations; bodies of
  * loops are evaluated once per iteration, of branches the one that the index selects. It shares nothing with the plan
  * of the whole graph but kernels, the partitioning of single operations, and transfers between shardings. Private to

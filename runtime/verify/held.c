@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values without handles. See held.h. */
 #include "verify/held.h"
 #include "core/optimisation.h"

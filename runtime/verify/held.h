@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of a program that is evaluated operation by operation: this process's shards in reference-counted buffers,
  * without handles. Private to runtime/verify. */
 #ifndef OLY_VERIFY_HELD_H

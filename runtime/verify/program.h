@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A program being verified: what verify.c and blame.c share. Private to runtime/verify. */
 #ifndef OLY_VERIFY_PROGRAM_H
 #define OLY_VERIFY_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Roundings that depend on the plan. See rounding.h. */
 #include "verify/rounding.h"
 #include "core/hash.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which operations a plan may round differently than alone, and how far that may lead: docs/verify.md. Private to
  * runtime/verify. */
 #ifndef OLY_VERIFY_ROUNDING_H

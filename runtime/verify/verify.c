@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One verification, from the copy of the graph to the comparison. See verify.h. */
 #include "core/optimisation.h"
 #include "verify/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* OLYMPUS_VERIFY: at its first run a compiled function is also evaluated operation by operation, loops as loops,
  * without optimisations (evaluate.h), and the results are compared on every device (compare.h): bit by bit, except
  * where a reduction may be computed in another order (rounding.h), whose result must be within the effect of such

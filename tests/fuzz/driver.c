@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes texts and passes them to a fuzzer:   fuzz_NAME [SECONDS [SEED]]     (default 10 seconds). See fuzz.h. Texts are
  * seeds and earlier accepted texts, mutated: characters and words inserted, removed, repeated, exchanged. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzzers of the text notations (tests/fuzz/fuzz_*.c, one program each, built by `make fuzz` with the address and
  * undefined behaviour sanitizers). driver.c makes texts from the seeds and words below; every fuzzer checks the
  * properties of the texts that a notation accepts, and that a refused text gets a message. The entry

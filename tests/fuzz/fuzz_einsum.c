@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Subscripts of oly_einsum. For an accepted one the sum over the result is the sum by plain loops over the letters. */
 #include "fuzz.h"
 #include <ctype.h>

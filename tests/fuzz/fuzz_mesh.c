@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Meshes: oly_make_mesh. An accepted text gives as many devices as its axes say, and prints. */
 #include "fuzz.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Slices and axes: oly_slice and the axes of oly_sum. A slice is inside its array and has the shape its type says. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Partition specs: oly_named. An accepted text prints as a sharding, splits any array into parts that cover it, and is
  * the same handle when parsed again. */
 #include "fuzz.h"

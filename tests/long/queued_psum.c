@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A million queued reductions on 64 devices: y = y * 0.5 + sum(y) * 1e-3 and a step, called again and again without waiting.
  * Completes in the memory it started with, on one core too. Not part of `make test`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which mutant is active (OLY_MUTANT), and which ones the program has reached: a byte for each in the file that
  * OLY_MUTANT_REACHED names, mapped, so that all processes of a job write to it, even those that crash. */
 #include "mutant.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Included before every source that has mutants (plant.py); nothing else includes it. A mutant is a small change of the
  * source that is active when the environment gives its number. */
 #ifndef OLY_MUTANT_H

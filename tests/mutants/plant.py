@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Plants mutants: plant.py FOLDER SEED COUNT [SOURCE...]
 
 Chooses COUNT places in the sources (by default all of runtime/plan, runtime/transform, runtime/graph and kernels) by SEED, writes

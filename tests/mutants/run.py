@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs tests against planted mutants: run.py FOLDER BUILD [SECONDS]
 
 FOLDER is what plant.py filled; BUILD has the objects of the tests and the library. Links every test with the changed sources, runs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Operations along one dimension: values against plain loops for short and long lines, the same bits in
  * every layout (sizes that do not divide, of 1 and of 0; the dimension itself split), and errors. */
 #include "check_layouts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Functions, loops, branches and derivatives of more arrays than a word has bits or a program has
  * registers, captures included. */
 #include "check.h"

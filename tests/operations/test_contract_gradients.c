@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Derivatives of products and convolutions, which are linear in each operand; and both over a batch. */
 #include "contract_cases.h"
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  The notations of products, einsum, convolutions and windows, and errors of bad parameters. */
 #include "contract_cases.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  While loops, and branches selected at run time: alone, in compiled functions, nested, with sharded
  * values and with captures. */
 #include "check.h"

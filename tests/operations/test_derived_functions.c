@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  Functions derived from functions: arguments and results, corners, Explicit axes, errors. */
 #include "check_session.h"
 #include <math.h>

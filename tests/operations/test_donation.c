@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8.  A donated array is updated in place, and using it afterwards is an error. */
 #include "check.h"
 #include "check_session.h"

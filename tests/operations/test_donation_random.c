@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Donation in random functions: each result combines two operands, which may be the same, converted,
  * reshaped, transposed, and replaces an operand of any type, or none. Whatever is overwritten, the bits are those of
  * the call without donation. */

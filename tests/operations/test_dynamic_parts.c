@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Slices of split arrays at computed positions: values for every start, in range and out of range, and no
  * device ever receives the whole array. */
 #include "check.h"

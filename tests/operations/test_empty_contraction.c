@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Products that sum over two dimensions, of which a split one is empty on some devices: their partial sum
  * is zero, not uninitialised memory. Here it is the derivative of a product by a vector. */
 #include "check_session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8 timeout=300  Bad input: a status, and a message with the call, the caller's file and line, the
  * values and the rule; a null handle, and nothing is lost (out of memory: test_out_of_memory.c). */
 #include "check_session.h"

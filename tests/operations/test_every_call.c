@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=1 timeout=300  Every public function with every kind of wrong argument: NULL, dead handles or
  * handles of another kind, numbers out of range, meaningless texts; before oly_init and after oly_finalize; with errors
  * returned and with errors that end the job. Nothing crashes, and messages name the function and the line. Callers are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  Explicit axes: meshes and specs, types while tracing and at run time, values that stay
  * where they are, unreduced values, regions, and errors. The rules of single operations are the oracle's
  * (tests/oracle/types). */

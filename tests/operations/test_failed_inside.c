@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Functions of the program in which a call fails (OLY_ERRORS_RETURN) and which continue: whatever called
  * them fails, too, and its results are NULL. A loop that could not be recorded once left its carry unchanged, and the
  * enclosing function returned that. Functions that clear the error have handled it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  The 8-bit floating types: every value and rounding against ml_dtypes
  * (tests/operations/float8); arithmetic through float32, promotion, printing, reductions, derivatives, collectives and
  * random numbers against JAX 0.10.2. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8 timeout=300  Every operation's gradient against central differences, in float64, on one
  * device and on sharded operands; tangents and second derivatives by differences of gradients. The table of operations
  * is checked: one without a rule must be in a list here, one with a rule must have a sample. */

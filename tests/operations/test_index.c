@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Operations by value (take, x.at[...], dynamic slices, segment sums): values against plain loops, the same bits in
  * every layout of operands and indexes, modes, element types, and errors. */
 #include "check_layouts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Functions of hundreds of arrays, like models with many parameters: calls, gradients, loops, branches,
  * maps; and calls with several outputs, whose variables may hold anything before. */
 #include "check.h"

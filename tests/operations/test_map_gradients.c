@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  Derivatives through oly_shard_map and oly_vmap, and inside them. */
 #include "check_session.h"
 #include <math.h>

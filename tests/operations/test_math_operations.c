@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Mathematical operations on arrays: the same bits on one device and split unevenly, for every element
  * type that the operation takes; empty arrays; values that are easily wrong; and errors. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts timeout=300  Every operation, for each element type it takes and each instruction set of this machine, on one
  * device and sharded over eight, for sizes that divide, sizes that do not, and empty ones; eager, compiled, in oly_vmap and in
  * oly_shard_map; against values computed in the simplest way (ops_reference_*.c). Operations and functions without a row there

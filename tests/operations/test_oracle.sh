@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=600
 # Every case of tests/oracle on 1 process with 16 devices, the most any case needs; the cases with shardings also on 1x8, 2x4,
 # 4x2 and 8x1 processes x devices. The toy's sums must have the same bits on every layout. Prints the line of each family (name,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts timeout=120  Every operation of the table after every other: f(g(x)) as one compiled function, sharded over
  * Auto, Explicit and mixed axes, evenly or not, with extents of 1 and of 0, against g and then f called one by one on one
  * device.

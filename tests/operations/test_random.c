@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Random numbers: JAX's, bit for bit, on any sharding and any number of processes, without
  * communication. */
 #include "check_session.h"

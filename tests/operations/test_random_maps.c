@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  Random per-device programs: oly_shard_map against every device computed alone by plain
  * loops. RANDOM_MAPS=n sets how many, RANDOM_MAPS_SEED the first; a failure prints its program. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  All operations: random programs give the same values sharded as on one device.
  *
  * Each program (random_program.h) runs on one device first; then call by call on inputs sharded at random, and as a compiled

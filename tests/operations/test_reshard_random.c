@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Any sharding to any other: random arrays walk from sharding to sharding, over the same devices, other meshes,
  * other orders, some of the devices and single ones, uneven and empty, replicated in part, and unreduced. After every step
  * each shard is compared with what this file computes alone: which block is where, and each element.

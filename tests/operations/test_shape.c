@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Operations that rearrange elements, and those built on reductions: what the oracle's cases do not
  * cover. Values on uneven shardings, extremes of rank and size, bytes sent, errors. */
 #include "check_communication.h"

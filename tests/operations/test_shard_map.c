@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  oly_shard_map and collectives: values, types inside, communication, errors. */
 #include "check_session.h"
 #include <math.h>

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=240  Random programs (tests/soak), those of the corpus and some hundred by seed, have the values of plain loops.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Distributed sorting of lines: the same bits as on one device for every element type, ties, NaN and
  * zeros of both signs, ascending and descending, several keys, uneven parts, several lines, any number of devices; no
  * device gathers a line, fewer bytes move, memory stays that of a few parts, replays allocate nothing; searches in a

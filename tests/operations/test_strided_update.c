@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Updates of every second element or so: the elements in between stay, and threads that share the update
  * do not write both kinds in any order. Once the old elements could be written after the new ones, in arrays large
  * enough for several threads. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  Element types of public functions: every type into arrays and back, complex numbers and their
  * parts, and 64-bit types enabled after calls were planned. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  oly_vmap: values against the function element by element, loops and branches on which
  * elements disagree, nesting, errors. */
 #include "check_session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Convolutions and windows: the values of plain loops, for random shapes and parameters, eager and
  * compiled, of operands that are views, and over a mesh x=2, y=4 with any sharding; and gradients of windows. */
 #include "contract_cases.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the parts of the oracle runner (tests/oracle_runner, one program: build/tests/oracle). A checker runs one
  * case through Olympus's public functions and records the outcome. Every rank runs every case. */
 #ifndef ORACLE_H

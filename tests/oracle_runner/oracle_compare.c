@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares arrays and text with the oracle's expected ones, by the rules of tests/oracle/README.md. Called by the
  * checkers of the oracle runner. */
 #include "oracle.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases about derivatives: the case's statements are a function whose Jacobian products are computed; and
  * training loops, whose step is such a function. Called by the oracle runner. */
 #include "oracle_statements.h"

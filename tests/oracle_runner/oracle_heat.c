@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases about explicit heat stencils. Each is written in two ways, and both run as a loop inside a compiled
  * function (one call from each expected step to the next) and call by call. Called by the oracle runner. */
 #include "oracle.h"

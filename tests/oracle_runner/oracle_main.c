@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The oracle runner, build/tests/oracle: runs the cases of tests/oracle (or folders like it) on Olympus and counts how
  * many have the expected results. Every rank runs every case; a failure on any rank counts; rank 0 prints. */
 #include "check_races.h"

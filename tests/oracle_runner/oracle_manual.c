@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases whose statements are the body of a shard_map: values of the results, and types inside. Called by the
  * oracle runner. */
 #include "oracle_statements.h"

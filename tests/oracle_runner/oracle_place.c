@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Places the operands of an oracle case. Called by the checkers of the oracle runner. */
 #include "oracle.h"
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases about the planner: which shardings it chooses, the contents of the shards, and how much its plans move,
  * compared with XLA's partitioner. Called by the oracle runner. */
 #include "oracle.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases made of statements: run call by call, and as one compiled function. Called by the oracle runner. */
 #include "oracle_statements.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The oracle's table of promotions (promote.txt beside a family's cases): the type of a sum of two arrays, or of an array and
  * a Python number. Called by the oracle runner. */
 #include "oracle.h"

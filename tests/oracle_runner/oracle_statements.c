@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of statements: the oracle's name (tests/oracle/README.md) and the function of Olympus. A statement that is
  * not here is skipped. Called by oracle_program.c. */
 #include "oracle_statements.h"

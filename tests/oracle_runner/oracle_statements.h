@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The statements of the oracle as calls of Olympus: tables (oracle_statements*.c), read by oracle_program.c. */
 #ifndef ORACLE_STATEMENTS_H
 #define ORACLE_STATEMENTS_H

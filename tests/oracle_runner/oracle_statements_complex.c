@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements on complex numbers and their parts. Read by oracle_statements.c. */
 #include "oracle_statements.h"
 

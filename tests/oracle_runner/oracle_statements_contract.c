@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements that are products. See oracle_statements.h. */
 #include "oracle_statements.h"
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements of the oracle about derivatives. Read by oracle_statements.c. */
 #include "oracle_statements.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements along one dimension and by value. See oracle_statements.c. */
 #include "oracle_statements.h"
 #include <string.h>

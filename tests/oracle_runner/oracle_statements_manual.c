@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements of bodies of shard_map: collectives. */
 #include "oracle_statements.h"
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The statements of mathematical functions, activations and bits (tests/oracle/README.md). See oracle_statements.h. */
 #include "oracle_statements.h"
 

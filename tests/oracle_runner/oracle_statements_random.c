@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The oracle's random numbers. A table of oracle_statements.c. */
 #include "oracle_statements.h"
 #include <stdlib.h>

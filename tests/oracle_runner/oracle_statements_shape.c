@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The oracle's statements that rearrange elements, and those built on reductions. A table of oracle_statements.c. */
 #include "oracle_statements.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Statements of the oracle about Explicit axes. */
 #include "oracle_statements.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases about text: the toy program, drawings of shardings, and printed arrays. Called by the oracle runner. */
 #include "oracle.h"
 #include <math.h>

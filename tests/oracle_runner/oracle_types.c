@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Oracle cases of explicit sharding: the statements are traced, and each named value must have the type that JAX gives
  * it, or the statement be refused for the same reason. The traced function is then run: the results have these types
  * too. Called by the oracle runner. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Queued calls need no more memory than the same calls one by one: the arrays that handles hold, and one
  * call's. Counted in bytes of the pool: compiled calls with and without donation, loops, eager calls and arrays from
  * the host, on all devices and on some. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  What the planner removes before it plans: rearrangements that cancel across elementwise operations, and
  * the transfer of masks that every device can compute. Bytes, and values: those of one device. */
 #include "check_communication.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Loops whose bodies read slices, cyclic shifts and reversals of arrays from outside: the values of the
  * same steps call by call. Each of these programs once had wrong values: elements outside a view were read where
  * margins extend beyond its ends. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Random programs around loops that read views of arrays from outside, in loops, branches and maps (capture_program.h):
  * compiled, on arrays sharded at random, they give the bits of the same calls on one device, one by one.
  *   CAPTURES_SEED=n      seed of the first program; program k has seed n + k

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Layouts chosen by cost: plans never move more than those of propagation alone, with the same shardings
  * of results and the values of one device; layouts of matrix products follow from communication costs; the choice is
  * deterministic; large graphs take linear time. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  Layouts chosen by cost, against all possible ones: products of small graphs are computed in
  * every way that their factors allow (each mesh axis over rows, columns, the contraction, the contraction scattered to
  * rows or columns, or nothing), each forced by constraints and without the choice. What was chosen must not move more

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Layouts chosen by cost inside loops and branches: a loop gets the layouts that its steps have when
  * unrolled; data moves before the loop rather than in it; plans never move more than those of propagation alone, with
  * the same shardings and values. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Communication is minimal, starts as early as possible and is waited for as late as possible: counts and
  * bytes of plans, their order, and the values of one device. */
 #include "check_communication.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Communication in loops and branches: loop-invariant communication is hoisted, what several bodies need
  * is sent once, small reductions of an iteration share an exchange. Steps of plans, and the values of one device. */
 #include "check_communication.h"

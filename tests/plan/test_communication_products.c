@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Matrix products overlap the communication around them: they start with local blocks, and send blocks as
  * soon as they are computed. Steps of plans, and values: those of one device, and the same bits as without overlap. */
 #include "check_communication.h"

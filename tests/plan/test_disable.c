@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  OLYMPUS_DISABLE: every optimisation has a name; without it programs have the same bits,
  * except where docs/semantics.md 10 says that rounding changes; unknown names are an error that lists the known ones.
  * DISABLE=name: only this one. RANDOM_SEED=n: of the first random program. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8.  The explanation of a plan names what moves and nothing else: the heat equation written as
  * three slices costs one halo exchange. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8.  Explanations for programs: valid JSON, whose numbers are those of oly_costs, and a graph;
  * differences of two plans; correct reasons and hints. */
 #include "check.h"

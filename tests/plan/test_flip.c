@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Reversals move through what commutes with them before a program is planned: bytes, and values, which
  * are those of the operations called one by one. */
 #include "check_communication.h"

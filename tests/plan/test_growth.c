@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 timeout=60  Planning programs that read their neighbours' elements takes a process as much work for 100,000
  * devices as for hundreds, and at most about twice that for eight, which exchange nothing: counted in calls of the arithmetic
  * functions and in allocated memory, which, unlike time, are reproducible (the Makefile has the linker wrap these calls).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 timeout=60  Unreduced values that are reduced to another sharding: planning takes a process at most
  * twice the work and memory for 100,000 devices that it takes for eight. Small and large ones, over one axis of a mesh
  * and over several; reduced to replicated, scattered over all devices, and elsewhere. Work is counted, not timed

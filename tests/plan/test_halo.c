@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Programs that read their neighbours' elements: the values of one device, and no byte sent that a device does
  * not need.
  *

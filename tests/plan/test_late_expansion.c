@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Values that repeat others are expanded where they are read: their operand is transferred. Steps and
  * values. */
 #include "check_communication.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Layouts chosen by cost on a machine of several nodes (OLYMPUS_SIMULATE): with "levels" in OLYMPUS_COSTS
  * the costs of each level decide what crosses the network, a node or a process; without, layouts do not depend on how
  * devices are distributed over processes and nodes. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Random loops whose bodies read their carry, a captured array and a constant through chains of cyclic shifts,
  * slices, pads with gaps, reversals, concatenations, updates and transposes: the values of the same steps call by call on one
  * device. Time tiling must read through all of these. Of 20,000 such loops 24 once had wrong values.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Stencil loops and loops over several fields compute their inner tiles during the halo exchange: the
  * values are those of one device, bit for bit, and a process has results before its neighbours have started. */
 #include "check_communication.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  The plans of a set of programs are those in tests/plan/expected, word for word: the text of
  * oly_explain with fixed costs and cache sizes, without line numbers of this file. After an intended change,
  * PLANS=write build/tests/test_plans rewrites them: read the difference to the last commit. PLANS=a/folder writes the

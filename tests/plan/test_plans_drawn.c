@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  The plans of programs drawn at random from operations on large arrays (OLYMPUS_SIMULATE: arrays need no
  * memory) are those in tests/plan/expected/drawn: a line for each, with the bytes it moves and a digest of the text of
  * oly_explain. For small arrays costs hardly matter, as latency outweighs bytes and computation. After an intended change,

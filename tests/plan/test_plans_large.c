@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  The plans of large arrays on four ranks with two devices each (OLYMPUS_SIMULATE) are those in
  * tests/plan/expected/large, word for word: where bandwidth, caches and overlap matter more than the number of
  * messages. JSON, which has all figures. After an intended change, PLANS=write build/tests/test_plans_large rewrites

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The plans of random programs (tests/soak) on four machines are those of tests/plan/expected/random: a line for each program, with a digest
 # of the program, how many plans, steps and collectives it has, what the planner predicts, and a digest of what oly_explain says.
 # Nothing runs. After an intended change, or a change of how programs are drawn, PLANS=write tests/plan/test_plans_random.sh rewrites

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8.  How results are sharded where the program leaves it open: each case names the rule of
  * docs/semantics.md 9 (Shardy's) that decides. Mesh {x: 2, y: 4}, all Auto. */
 #include "check.h"

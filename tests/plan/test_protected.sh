@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=900
 # Devices whose memory the host cannot touch and which compute late, in any order that events allow (tests/support/platform_protected.c,
 # late_streams.h): the oracle and the examples have the results that they have on a CPU, so nothing reads or writes a buffer without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  What the planner derives from splits alone, on meshes of many devices, agrees with an enumeration of
  * devices and parts: which cuts are equal, which regions are inside a layout, who needs part of a block, whose the
  * devices are. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4,8 devices=128  Reduce-scatter over long groups, level by level: 127, 128, 1,000 and other positions,
  * over one axis and several, uneven groups and blocks, dimensions split further, meshes made of lists, rounds in little
  * memory, unreduced inputs: every element is the documented reduction of its terms, bit for bit, on every layout; and

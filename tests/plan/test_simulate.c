@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Plans for simulated machines (OLYMPUS_SIMULATE): rank 0's plan is the one it makes in a real job of
  * that size; for 100,000 devices plans have the steps, the bytes and the memory of those for eight, and take as long to
  * make; arrays have types and no values; wrong options are reported. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Transfers planned for simulated machines: all-gathers, broadcasts, all-to-alls, transposes and others take a
  * process on machines of any size at most twice the work and the memory that they take for eight devices, and so do their
  * explanations; they move no more bytes than necessary; gathers and broadcasts have as many stages as the number of processes

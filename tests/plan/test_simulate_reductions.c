@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Reductions planned for simulated machines: sums and others, of one length and of many, over one axis of
  * a mesh and over several, small ones and those reduced in slices, scattered, running, and those of a training step.
  * For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and a quarter more

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Sums over devices that a loop accumulates: each device accumulates its own part, and one reduction
  * comes after the loop. Where that is not possible, the values are right all the same. And sums of sums, which are
  * reduced over devices once. */

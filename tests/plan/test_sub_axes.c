@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Reshapes that split a dimension inside a mesh axis: the plan treats the axis as several, so that
  * nothing moves between the two shapes. Transfers, values (those of one device), and the shardings of results. */
 #include "check_communication.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Loops over fields: the values of single steps on one device; the same bits for every number of steps between
  * exchanges, on every mesh; and as many exchanges as passes.
  *   TIME_TILING_PROGRAM=name  only this one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Loops over fields with random bodies of cyclic shifts, updates, padding, concatenations, masks and products:
  * the same bits on eight devices as on one, for any number of steps between exchanges, and the values of single steps. Fields
  * of one shape, and of shapes that differ by one or two elements, as on staggered grids.

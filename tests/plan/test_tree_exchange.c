@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Gathers and broadcasts in stages, also between few processes, beside other transfers, products and
  * sums: the values of one device, and the same bits however steps overlap. */
 #include "check_communication.h"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=1200
 # Every plan is checked against its program: the oracle, the examples and the test programs once with OLYMPUS_VERIFY=1, on one process
 # with 8 devices and on two with 4. All of them must still pass. A line per program; those that cannot be run so are named with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4 devices=8 timeout=240  OLYMPUS_VERIFY: a plan that computes something else is found, with the
  * operation, the element and the optimisation; a correct plan is never reported, whatever it reorders. */
 #include "check.h"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=300
 # The bench: every row runs, on 1 x 8 and 2 x 2 ranks x devices, and prints one well-formed line; unknown names and wrong options are
 # errors. Sizes are small here; nothing is measured.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Comments name what exists: every oly_ name in a comment of the sources is declared or defined somewhere in them, and every file
 # (name.c, name.h, name.def, name.sh) is in the tree. Finds old names left in comments after a function was renamed.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The documents match the sources as far as a program can tell: the tables in docs/ are what docs/make-operations makes from the
 # current sources, every file that docs/*.md name exists, and so does every oly_ function, OLY_ constant and OLYMPUS_ option.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # In gdb, `print` shows arrays, shardings and meshes, and `oly-plan` the steps of a plan (runtime/olympus-gdb.py, which gdb loads
 # with the shared library). Compares the output for a small program.
 set -u

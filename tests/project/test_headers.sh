@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=300.  The public headers in C11 and C++17, with gcc and clang, without a warning: each alone, every spelling, the
 # examples, programs in C++ that run, and what must not compile. Every public function has a macro that records the caller's line.
 # BUILD names the build folder. A line per check; exit status 1 when one fails.

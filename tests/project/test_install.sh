@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 # After `make install` programs can be built with pkg-config's flags, linked with the shared library or with the static one, and run;
 # `make uninstall` removes everything. And the shared library can be loaded late: by dlopen, and from Python.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Includes and calls point only downward: each folder may include what its row names, the rooms of the planner call only rooms below
 # them (from the object files in $BUILD, if they exist), and mpi.h is included only where MPI is called.
 # Prints the lines that break this. Runs as a test and as `make layers`.

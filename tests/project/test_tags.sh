@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 # `make tags` indexes functions, also of nested folders, for vi and for Emacs, and says what it needs if neither ctags nor etags is
 # installed.
 set -u

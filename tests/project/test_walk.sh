@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The walk through the files of oly_sum in docs/architecture.md is what a debugger finds: it enters the functions of the table in this
 # order. Each is stopped at once, from the call of oly_sum in examples/toy.c on.
 set -u

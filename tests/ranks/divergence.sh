@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Every program in which one rank does something else than the others, with every use, on several layouts:
 #
 #     tests/ranks/divergence.sh [RANKSxDEVICES...]     (2, 4 and 8 ranks x 1 to 4 devices)

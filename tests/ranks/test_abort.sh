@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # How a job ends when something goes wrong: non-zero status, in bounded time, one message that says which rank, which call and
 # which line, and no rank left behind. The failing programs are in test_errors_ranks.c.
 set -u

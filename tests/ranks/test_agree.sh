@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=120  What ranks must share is compared when they start: every option marked SAME in option.def, the program and the
 # library. The message names the option, or the files, and the values of two ranks; every rank ends with an error.
 set -u

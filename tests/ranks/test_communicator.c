@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4  Ranks that communicate: boxes arrive where they belong, and ranks that diverge are told so. */
 #include "check.h"
 #include "communicator.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2,4 devices=8 timeout=300  Programs that differ between ranks get OLY_DIVERGED on every rank, with both
  * calls and lines, and no value. */
 #include "check_divergence.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: in parameters of operations, in
  * types of numbers, in the bodies of functions, loops, branches, maps and gradients, in per-process values, and in
  * decisions of a process. */

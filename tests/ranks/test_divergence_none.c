@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Programs that make the same calls are never refused, whatever each rank does alone in between: random programs
  * with local work that depends on the rank, uncommitted arrays, and meshes over some of the devices, of which some ranks have
  * none: those that have some fetch, others do or do not. Fetched values are compared with plain loops.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: on meshes over some of the ranks, on
  * two meshes, inside compiled functions, loops, branches and maps, in random numbers, in what is fetched and written,
  * and in how often. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2 devices=4  Bad input on several ranks: data elsewhere, ranks that differ, ranks that do not arrive.
  *
  * With a word as argument the program is one of the failing programs of test_abort.sh, which end their whole job. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2,4,8 devices=8  Arrays on meshes that leave ranks out: the ranks of the mesh fetch alone, or others too,
  * before, after, in loops; and what can never be fetched is an error on every rank, soon, with both calls. */
 #include "check_session.h"

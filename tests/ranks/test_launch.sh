@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 # launch/install-dependencies and launch/olyrun. A folder of stand-ins for apt-get, mpirun and others comes first
 # in PATH, so nothing is installed. Prints a line per check; exit status 1 when one fails.
 # shellcheck disable=SC2016,SC2317 # the stand-ins expand their variables themselves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2 devices=4  Programs that initialise MPI themselves, at any thread level, and call it between calls of
  * Olympus: values are right, and Olympus calls MPI from a thread of its own only where both may at once. Each level
  * needs a job of its own: with a number as argument this is one of the programs of test_mpi_levels.sh. */

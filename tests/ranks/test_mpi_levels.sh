@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Programs that initialise MPI themselves at each thread level (test_mpi_levels.c).
 set -u
 cd "$(dirname "$0")/../.." || exit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Meshes over some of the devices: processes that own none of them plan the same shardings as the others,
  * and need not take part in what concerns only the others. */
 #include "check_session.h"

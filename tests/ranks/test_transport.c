@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=2,4  What transport.h promises the protocol above it, of MPI's and of the tests' own transport; and that the latter notices
  * messages whose ends name other devices. */
 #include "check.h"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=600
 # Programs over the transport of tests/support/transport_shuffled.c, which cuts messages up, holds them back and checks the devices at
 # both ends of every box: the oracle and test programs have the results that they have over MPI's; also on devices whose memory the

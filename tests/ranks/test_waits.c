@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  When notices about waiting appear. With arguments the program is one of the faulty programs of test_waits.sh:
  *
  *     test_waits PHASE FAULT RANK

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Asks JAX for what the reference of the random programs computes, operation by operation.
 
     soak -j SEED COUNT | against_jax.py        exit status 1: some result differs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays of the evaluator, which all live until forget_all(), and the ranges of element types. */
 #include "core/dtype_list.h"
 #include "program.h"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Many random programs on several layouts, one after the other:   tests/soak/campaign.sh LAYOUT:COUNT:SEED...
 #
 #     tests/soak/campaign.sh 1x8:60000:30000000 2x4:40000:30100000

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See child.h. */
 #include "child.h"
 #include "check_races.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running programs so that failing ones can be shrunk. Alone: in a child process, so that crashes and programs that do
  * not end become outcomes (child.c). Under a launcher: all ranks together, in step (together.c); programs that end the
  * job are run in jobs of their own. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The string of choices that a program is drawn from; see program.h. */
 #include "program.h"
 #include <string.h>

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Which lines of the planner random programs reach:   tests/soak/coverage.sh BUILD     (after runs of a build with --coverage)
 #
 # One line for each file of runtime/plan, the lines that were not reached (except those that raise or return an error, out of memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing programs from choices: main, its meshes, inputs, functions and calls. Everything drawn is evaluated at once,
  * and what the evaluator refuses does not become part of the program. */
 #include "program.h"

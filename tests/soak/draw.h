@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files that draw statements with blocks: draw_region.c (loops, branches), draw_map.c (maps, regions with
  * other axes), draw_gradient.c. */
 #ifndef SOAK_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs over Explicit axes: the placement of every value is known while drawing (`placed`), and operands that an
  * operation would refuse are resharded before it. */
 #include "program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing derivatives: of functions, and inside functions with respect to intermediate values. */
 #include "draw.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing maps, over a batch (oly_vmap) and over devices (oly_shard_map), and regions with other axes (oly_auto_axes,
  * oly_explicit_axes). */
 #include "draw.h"

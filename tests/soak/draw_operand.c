@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Choosing operands, and making some that fit: slices, padded, repeated, converted values. */
 #include "program.h"
 #include "check_element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing one operation: which one, its operands and its parameters. */
 #include "program.h"
 #include "check_element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Drawing loops and branches, and helpers of all statements with blocks (draw.h). A block is drawn with the values of
  * its first run, then the whole statement is evaluated; a loop whose values exceed what is exact gets its carries
  * reduced, or fewer steps. */

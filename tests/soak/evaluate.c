@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs by plain loops: the statements that have blocks. Every value exists once for each member of the team: the
  * devices of a map, or one. */
 #include "program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions of several dimensions by plain loops: x [batch, features, space...], kernels [out, features / groups, space...]; strides
  * are `low`, dilations of x `high`, of the kernels `step`, groups `k`. Called by evaluate_reduce.c. */
 #include "program.h"

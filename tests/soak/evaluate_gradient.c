@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Derivatives by tangents propagated with the values, one for each element of the argument; derivatives of derivatives
  * by differences of those. Called by evaluate.c. */
 #include "program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of operations by index, and of collectives. */
 #include "program.h"
 #include "check_element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of elementwise operations and of sources, by plain loops over doubles, with tangents; the others: reductions
  * and products in evaluate_reduce.c, rearrangements in evaluate_shape.c, by index and over devices in
  * evaluate_index.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers by an independent implementation of the block function: Threefry-2x32, 20 rounds, in JAX's
  * partitionable form. Bits are compared exactly, whatever the layout. Called by evaluate_ops.c. */
 #include "program.h"

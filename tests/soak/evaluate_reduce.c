@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of operations that combine the elements along dimensions, by plain loops over doubles, with tangents:
  * reductions, running results and sorts, products and windows. Called by evaluate_ops.c. */
 #include "program.h"

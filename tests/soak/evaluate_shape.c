@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of operations that rearrange elements: for each element of the result, which element of the operand it is. */
 #include "program.h"
 #include "check_element.h"

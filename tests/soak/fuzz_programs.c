@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The soak's programs driven by libFuzzer: bytes are choices. Built with clang and the library instrumented: make
  * soak-fuzzer. A failure prints the program and aborts, so that the fuzzer keeps its bytes; build/tests/soak/soak -f
  * FILE shrinks it. */

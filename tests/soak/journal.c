@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A journal of the reference: one line of JSON for each operation of a program, with its operands, parameters and
  * result, for against_jax.py, which computes the same with JAX. Called by evaluate.c and main.c. */
 #include "program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs against plain loops (program.h):
  *     soak SEED COUNT        programs SEED, SEED+1, ...; failures are shrunk and printed as C
  *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found; NAME+n: with the options of seeds 200 n and on

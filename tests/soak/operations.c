@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of operations, and the call of each. */
 #include "program.h"
 #include <math.h>

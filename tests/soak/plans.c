@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The explanations of a program's plans in a few figures and a digest: soak -e. */
 #include "program.h"
 #include <stdlib.h>

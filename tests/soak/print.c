@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A program as C: complete, with every value a global variable, so that captures need nothing else. */
 #include "program.h"
 #include "check_element.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs over the whole public interface: what a program is, and what the files of this folder do with it. A
  * program is drawn from a string of choices (choice.c), so that a seed, a fuzzer's bytes and a shrunk string all have
  * the same decoder (draw*.c). While it is drawn it is evaluated by plain loops over doubles (evaluate*.c), which

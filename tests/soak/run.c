@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running a program through the library, and comparing the results. */
 #include "program.h"
 #include "check_element.h"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Random programs on all layouts in turn, each with seeds of its own:   tests/soak/run.sh SECONDS [SEED]
 #
 # Prints failures, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.

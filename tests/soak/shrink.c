@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes a failing program smaller while it still fails: statements are removed (their results become constants or other
  * values), loops run less often, carries and results are removed, placements become simpler. */
 #include "program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See child.h: programs run by the ranks of a job. */
 #include "child.h"
 #include <mpi.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See capture_program.h: the loops, branches, maps and calls of random programs. */
 #include "capture_values.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs around loops that read views of captured arrays, for test_captures_random.c: compiled and call by
  * call. A program is its seed: each run draws the same numbers again, from shapes alone, and so makes the same
  * calls. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See capture_values.h. Numbers are integers or have few binary digits, so that sums are exact in any order; the test
  * leaves out programs whose values get too large. */
 #include "capture_values.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A point in a random program (capture_program.h) and the values that are computed there. Shared by capture_program.c
  * and capture_values.c. */
 #ifndef CAPTURE_VALUES_H

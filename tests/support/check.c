@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The main of every test program: cmocka under MPI. cmocka alone would interleave the lines of all ranks, and a rank
  * whose assertion failed would leave the others waiting in a collective. So the ranks other than 0 print to a file
  * beside the program (NAME.rank-N; tests/run.sh shows what a crashed rank left there), and each test is wrapped: a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What every test program includes: cmocka, and a main that knows about ranks.
  *
  * A test program is a list of functions and `int main(void) { return CHECK_MAIN(tests); }`. A comment in the first three

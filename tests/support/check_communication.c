@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See check_communication.h. */
 #include "check_communication.h"
 #include <math.h>

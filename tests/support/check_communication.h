@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the tests of communication: the text of a plan's steps, and comparison with the values of one device. */
 #ifndef CHECK_COMMUNICATION_H
 #define CHECK_COMMUNICATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running programs that differ. See check_divergence.h. */
 #include "check_divergence.h"
 #include "communicator.h"

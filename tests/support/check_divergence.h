@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs in which one rank does something else than all others: each must be refused on every rank, with the lines of both
  * calls, and without returning a value. For test_divergence*.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements of any type as doubles, see check_element.h. */
 #include "check_element.h"
 #include "core/dtype_list.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements of any type as pairs of doubles: for test programs that cover all types. */
 #ifndef CHECK_ELEMENT_H
 #define CHECK_ELEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs for tests: operands and results as text ("f32[4,8]", "0.5", "true"; "float32[8]", "OLY_SHAPE: ..."),
  * factors as text. */
 #ifndef CHECK_GRAPH_H

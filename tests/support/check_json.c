@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A strict reader of JSON for tests. See check_json.h. */
 #include "check_json.h"
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A strict reader of JSON (RFC 8259) for tests: one document, followed by nothing but white space. */
 #ifndef CHECK_JSON_H
 #define CHECK_JSON_H

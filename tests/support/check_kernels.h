@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by tests of elementwise kernels: every instruction set, one operation on many elements, special values. */
 #ifndef CHECK_KERNELS_H
 #define CHECK_KERNELS_H

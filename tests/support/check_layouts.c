@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See check_layouts.h. */
 #include "check_layouts.h"
 

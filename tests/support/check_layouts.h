@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The same call on one device and in many layouts: the results must have the same bits. For tests of operations. */
 #ifndef CHECK_LAYOUTS_H
 #define CHECK_LAYOUTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads the expected values of tests/oracle (check_oracle.h). A family is read as a whole, and its text split in place,
  * into lines and then into words. */
 #include "check_oracle.h"

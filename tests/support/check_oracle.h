@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads the expected values of tests/oracle (its README.md has the grammar): cases, their keyword lines, the literal
  * text below a line, and arrays. Linked with every test program. */
 #ifndef CHECK_ORACLE_H

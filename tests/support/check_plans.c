@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See check_plans.h. */
 #include "check_plans.h"
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans compared with those of the last commit (test_plans.c, test_plans_large.c): PLANS=write rewrites them. */
 #ifndef CHECK_PLANS_H
 #define CHECK_PLANS_H

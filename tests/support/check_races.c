@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* No plan may depend on the order in which threads run the parts of a step. Two copies of one step must not write the
  * same element, and none may read what another one writes; the same holds for the devices of an elementwise step.
  * Running rarely shows such a race, so plans are checked (oly_plan_damage is called with each). Used by all tests

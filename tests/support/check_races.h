@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Detects steps whose parts may run at the same time but access the same memory. See check_races.c. */
 #ifndef CHECK_RACES_H
 #define CHECK_RACES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See check_session.h. */
 #include "check_session.h"
 #include "core/simulate.h"

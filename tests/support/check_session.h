@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Setup, teardown and checks of results for tests of the public functions that are run with 8 devices. */
 #ifndef CHECK_SESSION_H
 #define CHECK_SESSION_H

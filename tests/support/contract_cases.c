@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See contract_cases.h. */
 #include "contract_cases.h"
 #include <inttypes.h>

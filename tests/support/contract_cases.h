@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Products, convolutions and windows of random shapes and parameters, with the values of plain loops: shared by
  * test_contract*.c and test_windows.c. Every rank makes the same ones, from `contract_seed`. */
 #ifndef CONTRACT_CASES_H

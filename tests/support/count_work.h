@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Counts the work of planning in calls of the arithmetic functions and in allocated memory, which, unlike time, are
  * reproducible. Scratch memory that is neither cleared nor kept is not counted. For tests for which the Makefile has
  * the linker wrap these calls (`counted` there). */

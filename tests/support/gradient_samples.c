@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See gradient_samples.h. */
 #include "gradient_samples.h"
 

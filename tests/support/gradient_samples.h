@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that use each operation of the table, for tests of gradients. */
 #ifndef GRADIENT_SAMPLES_H
 #define GRADIENT_SAMPLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs that read elements of neighbours, in one to three dimensions, bounded and periodic, written in the ways that
  * users write them. Each computes one step, so that what a device must receive follows from which elements its results
  * depend on. */

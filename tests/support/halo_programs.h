@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs that read elements of neighbours, for tests/plan/test_halo.c. */
 #ifndef HALO_PROGRAMS_H
 #define HALO_PROGRAMS_H

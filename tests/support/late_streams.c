@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* See late_streams.h. */
 #include "late_streams.h"
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams that run late and in any order that events allow: submit, record, wait and drain of a platform
  * (device/platform.h) for tests. Nothing is computed before a device is drained. Then the work of all devices runs one
  * entry at a time, in an order drawn at random, until that device is done; the others stop in the middle. So a

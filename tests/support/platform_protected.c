@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A platform for tests: a CPU whose devices have memories of their own, which the host cannot touch, and compute late
  * (late_streams.h). Every buffer has pages of its own, without access rights but while work of a device that was said to use it or a
  * message uses it (open, close) and inside read, write and copy. Whoever forgets to map a buffer ends with a fault, and a line that

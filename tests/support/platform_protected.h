@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The platform of platform_protected.c, for tests that select it themselves. */
 #ifndef PLATFORM_PROTECTED_H
 #define PLATFORM_PROTECTED_H

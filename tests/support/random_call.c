@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Running and printing one instruction of a random program, see random_program.h. */
 #include "random_program.h"
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs of matrices. See random_matrices.h. */
 #include "random_matrices.h"
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs of products, sums, elementwise operations and views of matrices, on random meshes and layouts, for
  * layouts chosen by cost. Used by test_choose.c and test_choose_loops.c. Every rank makes the same programs. */
 #ifndef RANDOM_MATRICES_H

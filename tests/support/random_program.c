@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs: see random_program.h. An instruction is drawn, run on one device, and kept if the library accepts
  * it; its result determines what may be drawn next (sums of integers below 2^24 are exact in any order, others have a
  * tolerance; operations that would magnify a tolerance are not drawn). */

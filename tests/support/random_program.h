@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random programs over the public operations: what a program is, making one from a seed, running it on any inputs,
  * printing it as C. Used by test_random_programs.c. Every rank makes the same programs. */
 #ifndef RANDOM_PROGRAM_H

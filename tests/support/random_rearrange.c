@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The instructions of random programs that rearrange elements, see random_program.h: drawing, running, printing. Each
  * row reads shape, axes, times, dimension. */
 #include "random_program.h"

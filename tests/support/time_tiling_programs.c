@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Bodies of loops that advance fields on a grid: bounded and periodic, linear and not, in the ways that users write
  * them. */
 #include "time_tiling_programs.h"

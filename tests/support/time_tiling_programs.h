@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loop bodies over one or several fields, as users write them; for test_time_tiling.c. */
 #ifndef TIME_TILING_PROGRAMS_H
 #define TIME_TILING_PROGRAMS_H

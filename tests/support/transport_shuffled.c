@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A transport for tests: it packs every message, cuts it into parts of random length, holds them back and sends them in random
  * order among those of other messages, and reports what has completed in random order, some of it later. So whatever relies on more
  * than transport.h promises ends with a wrong value or a wait that lasts. Every part is an MPI message of its own:

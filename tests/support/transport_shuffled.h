@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The transport of transport_shuffled.c, for tests that choose it themselves. */
 #ifndef TRANSPORT_SHUFFLED_H
 #define TRANSPORT_SHUFFLED_H

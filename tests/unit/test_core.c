@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1.  The core: errors, sites, scopes, options, text, notations, arenas, fingerprints. */
 #include "check.h"
 #include "core/arena.h"

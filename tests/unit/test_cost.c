@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  The cost model: numbers are read as written and refused with their column; transfers cost
  * latency and bandwidth of the level they cross, collectives the sum of their stages; levels follow from the axes of a
  * mesh. */

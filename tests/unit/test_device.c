@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1.  Devices, their memory, the thread pool and the run queue. */
 #include "check.h"
 #include "core/error.h"

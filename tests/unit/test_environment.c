@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  The environment of the job is read in the right order, and a job that fell apart is detected. */
 #include "check.h"
 #include "communicator.h"

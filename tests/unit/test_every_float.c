@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Functions of float32 computed in single precision: errors, ends of the range and NaN, and the same bits
  * on every instruction set. A sample of the 2^32 arguments; EVERY_FLOAT=1 tests all of them (minutes), EVERY_FLOAT=16
  * every 16th, and prints the results. EVERY_FLOAT_OF=tanh: one function. */

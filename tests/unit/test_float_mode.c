@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  Programs with another rounding mode, or with floating-point exceptions that trap: Olympus
  * computes the same bits on all its threads, does not trap, and does not change the program's mode. */
 #define _GNU_SOURCE

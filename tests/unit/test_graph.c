@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Compositions: promotion as in JAX, and the type or message of each. */
 #include "check_graph.h"
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Graphs: type rules, factors, text, fingerprints, and errors when memory runs out. */
 #include "check_graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Elementwise kernels: every operation, element type and instruction set against libm or plain C;
  * programs over broadcast, strided and overlapping boxes, whole and in chunks. */
 #include "check_kernels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Kernels that depend on shapes: reductions, combined arrays, matrix products and copies against plain
  * loops, for small and odd sizes, every subset of dimensions, every instruction set. */
 #include "core/dtype_list.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Elementwise kernels between types: conversions, select, float16 and bfloat16 through float32, complex
  * numbers against the C library. */
 #include "core/dtype_list.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  Splits, boxes and shardings: balanced blocks, slices that stay with their array, boxes that
  * tile, shardings that are equal if they place the same elements on the same devices, errors that name the column. */
 #include "check_session.h"

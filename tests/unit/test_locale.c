@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=2  Programs that have called setlocale: numbers in the texts of arrays, plans, messages and
  * settings have a decimal point, as in Python; printf's own conversions in oly_printf follow the program's locale. */
 #include "check_session.h"

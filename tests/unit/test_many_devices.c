@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Eight thousand devices in one process: the work of planning grows linearly, so it takes moments. */
 #include "check.h"
 #include <olympus.h>

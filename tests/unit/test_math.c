@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Kernels of mathematical functions, of remainders, rounding and bits: each against libm in long double
  * or plain C, for every instruction set, over all magnitudes and special values. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8 timeout=300  Every allocation fails once, in one program after the other: the call reports
  * that there is no memory, nothing leaks (with the sanitizer), and the same call succeeds afterwards. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1.  A platform's table, as the layers above use it: a memory for each device, and copies for the host. */
 #include "check.h"
 #include "core/error.h"

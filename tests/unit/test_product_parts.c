@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  The parts into which a product's result divides (kernels/planning.h), by which plans overlap products with messages: they
  * cover the result once, and each is computed by one chunk, with the bits that the whole product has there. */
 #include "check_kernels.h"

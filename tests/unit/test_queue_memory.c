@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Buffers of queued jobs: a million jobs on 1 to 64 devices, some of them slow, that pass buffers on to
  * each other before they have run, read the right data, in the memory that they need one by one. */
 #include "check.h"

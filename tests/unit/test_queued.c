@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=8  Ten thousand queued reductions complete with the right value, on one thread and on four. */
 #include "check.h"
 #include <olympus.h>

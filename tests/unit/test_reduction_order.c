@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4,5 devices=40  The documented order in which partial results of 40 devices are combined, bit for bit,
  * however they are distributed over processes: reductions in adjacent pairs, last axis first; products one after the
  * other within 16 positions and then over those groups, first axis first. */

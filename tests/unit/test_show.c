@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1.  The texts and pictures of arrays and shardings: those of NumPy and JAX, and no partial files. */
 #include "check.h"
 #include "check_oracle.h"

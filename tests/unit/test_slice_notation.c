@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Slice and axes notations: Python's meaning, and errors that name the column. */
 #include "check_graph.h"
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1.  The stencil kernels: the bits of the plain loop, whatever the tiles, step counts and taps. */
 #include "check.h"
 #include "stencil_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1 devices=4.  Order of work on devices that compute late: events, and that a forgotten wait is noticed. */
 #include "check.h"
 #include "check_session.h"

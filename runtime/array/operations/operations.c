@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public elementwise operations and reductions. Each reads its arguments into a recipe and hands it to oly_dispatch
  * with the composition that makes the nodes (graph/compose/compose.h), which checks shapes and element types.
  * operations_shape.c has those that create or move elements. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations along one dimension: sorting, running results, positions of extremes. As in operations.c, each
  * fills a recipe for oly_dispatch. */
 #include "array/array.h"

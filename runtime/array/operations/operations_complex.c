@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations on complex numbers and their parts. As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/dispatch.h"
 #include "array/arguments.h"

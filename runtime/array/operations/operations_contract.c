@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public products: each reads its arguments into a recipe for oly_dispatch (see operations.c); the compositions
  * check shapes and element types (graph/compose/compose_contract.c, compose_einsum.c). */
 #include "array/array.h"

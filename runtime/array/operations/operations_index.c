@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations that read and write by value: take, x.at[...], dynamic slices, segment sums. As in operations.c, each
  * fills a recipe for oly_dispatch. */
 #include "array/dispatch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public mathematical functions, activations and operations on bits. As in operations.c, each fills a recipe for
  * oly_dispatch; the compositions are those of graph/compose_math.h. */
 #include "array/operations.h"

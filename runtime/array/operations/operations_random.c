@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public random numbers (olympus/random.h). As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations that rearrange elements (olympus/shape.h). As in operations.c, each fills a recipe for
  * oly_dispatch; several compute the arguments of others. */
 #include "array/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations that create or move elements: filled arrays, reshape, slices, updates, concatenation,
  * placement. As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations built on reductions (olympus/statistics.h). As in operations.c, each fills a recipe for
  * oly_dispatch. */
 #include "array/array.h"

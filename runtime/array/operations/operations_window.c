@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public convolutions and pooling: options as text or numbers become the window of a recipe for oly_dispatch. */
 #include "array/array.h"
 #include "array/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The public operations as nodes: promotion, weak numbers, broadcasting, and operations made of others (mean, relu,
  * matmul). Each takes operand nodes and parameters and adds nodes to the graph. runtime/array/operations/operations.c
  * hands them to the dispatcher, which calls them while tracing and, once per signature, for eager calls. */

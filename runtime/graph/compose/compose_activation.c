@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The activations of jax.nn, each written as JAX writes it. */
 #include "graph/compose/compose_math.h"
 #include "graph/compose/expression_words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions along one dimension: sorting, the largest elements, running results, positions of extremes, searches in
  * sorted arrays. */
 #include "graph/compose/compose.h"

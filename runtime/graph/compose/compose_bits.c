@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reinterpreting the bits of elements. source: jax.lax.bitcast_convert_type */
 #include "graph/compose/compose_math.h"
 #include "graph/compose/expression.h"

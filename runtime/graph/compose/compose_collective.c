@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions of collectives: makes operands vary, splits and concatenates dimensions for the tiled forms, adds the
  * rows themselves. */
 #include "graph/compose/compose.h"

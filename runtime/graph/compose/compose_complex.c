@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Complex numbers and their parts. A real number is its own real part. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"

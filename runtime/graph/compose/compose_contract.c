@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of two operands, with jax.numpy's conventions: each becomes one dot_general, whose parameters pair the
  * dimensions, so that nothing is reshaped before the planner sees how the operands are split. */
 #include "graph/compose/compose_contract.h"

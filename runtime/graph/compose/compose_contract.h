@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the compositions of products share (compose_contract.c, compose_einsum.c). Inside runtime/graph only. */
 #ifndef OLY_GRAPH_COMPOSE_CONTRACT_H
 #define OLY_GRAPH_COMPOSE_CONTRACT_H

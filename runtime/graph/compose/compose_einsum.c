@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Einsum as sums, diagonals and products of two, in the order of jax.numpy.einsum, so that types, shardings and
  * rounding are the same. Each product of a pair is one dot_general; pairs are chosen for the fewest operations. With
  * more than two operands, the planner decides where intermediate products are placed, also when an Explicit sharding of

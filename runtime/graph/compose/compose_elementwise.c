@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elementwise compositions: operands are converted to one type and broadcast to one shape, then the row is added. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions that read and write by value: take, x.at[...], dynamic slices, segment sums. They wrap negative indexes,
  * which count from the end, and give results the shapes of JAX's functions; what an index outside the array does is the
  * mode of the gather or scatter. */

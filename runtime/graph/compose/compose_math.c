@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Mathematical functions of jax.numpy and jax.lax made of several rows, each written as JAX writes it, from which the
  * error bounds, special values and gradients follow. */
 #include "graph/compose/compose_math.h"

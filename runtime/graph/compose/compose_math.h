@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The compositions of elementwise mathematical functions, of activations and of operations on bits. As compose.h. */
 #ifndef OLY_GRAPH_COMPOSE_MATH_H
 #define OLY_GRAPH_COMPOSE_MATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers: bits from a counter, and distributions made of them. See compose_random.h. */
 #include "core/dtype_list.h"
 #include "graph/compose/compose_random.h"

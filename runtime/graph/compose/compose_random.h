@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers as compositions, see compose.h. A key is uint32[2]; in[0] is always one (but for
  * oly_compose_random_key). params.shape (and rank), dtype and sharding are the result's. Bit for bit those of
  * jax.random with its default generator, threefry2x32, partitionable: element i of an array depends on the key and i

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random order and choice: permutations, samples, categories. See compose_random.h. */
 #include "graph/compose/compose_random.h"
 #include "graph/compose/expression.h"

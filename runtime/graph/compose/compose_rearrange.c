@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions that rearrange elements: padding, reversing, cyclic shifts, repeating, stacking, diagonals and
  * triangles. */
 #include "graph/compose/compose_rearrange.h"

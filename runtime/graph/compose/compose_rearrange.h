@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions that rearrange elements, see compose.h. The comments name the parts of the recipe that each reads. */
 #ifndef OLY_GRAPH_COMPOSE_REARRANGE_H
 #define OLY_GRAPH_COMPOSE_REARRANGE_H

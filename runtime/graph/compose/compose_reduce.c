@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions: over which dimensions, in which type, and the dimensions of size 1 that keepdims leaves. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions that move or make elements: reshape, transpose, broadcast, slices, updates, concatenation, iota,
  * full, place. */
 #include "graph/compose/compose.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions built on reductions: any, all, variance, logsumexp, softmax, one-hot vectors. See
  * compose_statistics.h. */
 #include "graph/compose/compose_statistics.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions built on reductions, see compose.h: all and any, variance, normalised exponentials. Dimensions are named
  * as for oly_compose_reduce. */
 #ifndef OLY_GRAPH_COMPOSE_STATISTICS_H

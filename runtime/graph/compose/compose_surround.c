@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Padding with an array's own elements (oly_pad_mode): on both sides a dimension is continued by blocks of its own
  * elements (block 1 next to it, block 2 beyond, ...), which are slices, reversed or not. See compose_rearrange.h. */
 #include "graph/compose/compose_rearrange.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Compositions of sliding windows: convolutions with any order of dimensions, convolutions of vectors, pooling. */
 #include "graph/build.h"
 #include "graph/compose/compose_contract.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes as expressions for compositions. See expression.h. */
 #include "graph/compose/expression.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Nodes as expressions, for compositions of several nodes. Operands are promoted and broadcast as by jax.numpy
  * functions; after a failure every function here passes NULL on, so a composition reads like its formula and checks the
  * status once, at the end. Private to compose_*.c. */

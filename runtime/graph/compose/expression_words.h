@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Short names for files of nothing but compositions written as expressions (graph/compose/expression.h): s is the
  * expression; g, in, recipe and out are the arguments of the composition. */
 #ifndef OLY_GRAPH_EXPRESSION_WORDS_H

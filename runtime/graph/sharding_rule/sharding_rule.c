@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types: the mesh of a node, checks common to all operations, and helpers of the rules. See
  * sharding_rule.h. */
 #include "graph/sharding_rule/sharding_rule.h"

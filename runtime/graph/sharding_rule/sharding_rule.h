@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The rules of sharding types, oly_sharding_rule_<rule>, that the table names: each computes the sharding part of a
  * node's type (type.h) from its operands and parameters. They are those of JAX's explicit mode (docs/semantics.md,
  * "Explicit axes"), except that sizes need not divide. Called only by oly_graph_add through oly_sharding_rule_apply,

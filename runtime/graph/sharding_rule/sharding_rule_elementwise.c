@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types of elementwise operations, and of all that are described by their factors. */
 #include "graph/factors.h"
 #include "graph/sharding_rule/sharding_rule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types of operations along one dimension, and of those that read and write by value. */
 #include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>

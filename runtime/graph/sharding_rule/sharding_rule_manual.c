@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types inside shard_map: along which Manual axes a value may vary, and what the other axes do. */
 #include "graph/sharding_rule/sharding_rule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types of values that are given or moved: places, and the values of loops. */
 #include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>

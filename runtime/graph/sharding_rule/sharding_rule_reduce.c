@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types of reductions and contractions: the axes of reduced dimensions are dropped. */
 #include "graph/sharding_rule/sharding_rule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharding types of operations that rearrange elements: transposes, broadcasts, slices and updates, concatenation,
  * reshapes. */
 #include "graph/sharding_rule/sharding_rule.h"

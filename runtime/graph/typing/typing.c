@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The type rules of the table. Compositions (compose.h) report a user's mistakes first, in terms of the call; the
  * messages here name the row and guard against other makers of nodes. */
 #include "graph/typing/typing.h"

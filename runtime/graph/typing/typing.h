@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The type rules the table names, oly_typing_<rule>: each checks a node's operands and parameters and sets its type.
  * Called only by oly_graph_add, through the table. */
 #ifndef OLY_GRAPH_TYPING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The type rules of collectives over the axes params.over of params.mesh; n below is how many devices those have. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"

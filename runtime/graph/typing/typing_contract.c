@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The type rules of products, and the reading of their parameters that others share (contract.h). */
 #include "graph/contract.h"
 #include "graph/typing/typing.h"

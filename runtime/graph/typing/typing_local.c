@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Type rules of the operations along one dimension and by value (kernels/local.h). As in typing.c, messages name the row. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"

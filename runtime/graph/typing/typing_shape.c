@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Type rules of padding and reversing. As typing.c: called only by oly_graph_add, through the table. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Type rules of sliding windows: convolutions and windowed reductions. */
 #include "graph/contract.h"
 #include "graph/typing/typing.h"

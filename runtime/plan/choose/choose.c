@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Layouts chosen by cost over the whole graph. Propagation has proposed a layout for every value. If that plan moves
  * data, a beam search over the products, reductions and fused groups, in the order in which they will be lowered, looks
  * for cheaper layouts among those that their factors allow: which operand is gathered, which sum stays a partial result

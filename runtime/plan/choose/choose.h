@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Layouts chosen by cost. What other rooms may call. */
 #ifndef OLY_PLAN_CHOOSE_CHOOSE_H
 #define OLY_PLAN_CHOOSE_CHOOSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Candidates: decisions of a unit worth trying, from where its operands are placed in the current state and from what
  * its readers, the caller and constraints want. Called by choose_search.c. See chooser.h. */
 #include "plan/choose/chooser.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The objective, and how much work a device may do for it. The objective is fewest bytes, then least time; but bytes
  * alone would gather a batch and let every device compute all of it. So the work of a unit has a ceiling, expressed in
  * the number of devices that divide it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost of a decision: what moves from where, which sums cross devices, how much each device computes. Bytes are
  * counted as the plan would move them, box by box, without what a device already has. See chooser.h. */
 #include "plan/choose/chooser.h"

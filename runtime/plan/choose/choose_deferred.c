@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost of deferred reductions. Reductions of propagation's layouts are deferred past linear operations
  * (sink_reductions.c), so that fewer bytes are reduced. Which ones is decided when steps are made; here it is assumed
  * in favour of propagation, for a sum that is computed, together with all it is deferred past, as propagation has them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Units that read or write at computed indexes, or take slices at computed positions. If the array is split along the
  * indexed dimensions, each device looks up what is in its part and the results are summed, or the array is gathered
  * first. Candidates say which; lower_partial.c does it. See chooser.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the carries of a loop are placed: in the same layout at the start and the end of every iteration, counting the
  * cost of moving them there before the loop and to their readers after it. Carries of one shape and layout are tried
  * together, then each by itself: where the body reads them, where it computes them, where the initial value is, and

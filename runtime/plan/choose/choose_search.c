@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The search for cheaper decisions in one graph: a beam search over its units in the order in which they will be
  * lowered. States that place everything still to be read alike are merged, so on a chain this is dynamic programming.
  * Decisions that are a window of units old are settled as in the best state, so that the time is linear in the size of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Looks behind views, captures and reshapes that change nothing: which stored value is read, and where it is placed if
  * no unit computes it. See chooser.h. */
 #include "plan/choose/chooser.h"

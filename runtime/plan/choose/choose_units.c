@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The units: products, reductions, convolutions, lookups and fused groups, each with one layout. Everything else is
  * left as it is: a value that another operation reads, or that the program has placed, stays where propagation placed
  * it. See chooser.h. */

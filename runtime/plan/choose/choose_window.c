@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions as units: products over features, whose batch and positions are split as the operand's, and whose result
  * features as the kernel's. Taps are never split by choice. See chooser.h. */
 #include "graph/factors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The data of the choice by cost: units (nodes or groups with one layout), their reads, and the cost of a decision.
  * Private to choose.c and choose_*.c. */
 #ifndef OLY_PLAN_CHOOSE_CHOOSER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The latency-bandwidth model: its numbers, and the cost of transfers and collectives. See cost.h. */
 #include "plan/cost/cost.h"
 #include "core/error.h"

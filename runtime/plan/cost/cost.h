@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model: predicted seconds from a latency and a bandwidth for each level that bytes cross (layout/node.h),
  * and from the rates at which a device computes. The numbers are fixed unless OLYMPUS_COSTS sets them or asks to
  * measure them on this machine. They are the same on all ranks, so plans are. Set by runtime/array/start.c; called by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Predicted time of a plan's steps. See cost.h. Assumes that the devices of a process share its work evenly and have
  * a core each. */
 #include "plan/cost/cost.h"

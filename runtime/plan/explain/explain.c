@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Gathers what an explanation contains: values and their placement, steps in order with the devices and slots
  * involved, memory at each step. For explanations only; planning and running call nothing here but oly_plan_count. */
 #include "plan/explain/explain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What an explanation says of a plan: gathered once by explain.c; written as text, JSON, a graph or the difference
  * of two plans by explain_<form>.c; hints.c plans again with other layouts. Private to this room. */
 #ifndef OLY_PLAN_EXPLAIN_EXPLAIN_H

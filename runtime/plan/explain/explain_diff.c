@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The differences of two plans: totals, the placement of inputs, values and results, and the steps as diff shows
  * lines. Values are compared by position in the graph, if both plans have the same graph. */
 #include "plan/explain/explain.h"

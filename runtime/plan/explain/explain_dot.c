@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans in Graphviz's language: a box for each step, an arrow for each buffer that one step writes and another
  * reads. Steps that move data between devices are red; bodies of loops and branches are frames. */
 #include "plan/explain/explain.h"

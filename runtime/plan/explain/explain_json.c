@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans as JSON (RFC 8259) for other programs. The members are listed in docs/explain.md. */
 #include "plan/explain/explain.h"
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A plan as text for people: inputs, steps in order, outputs; then the placement of every value and its reason, why
  * data moves, memory, predicted time, and hints. How to read it: docs/explain.md. */
 #include "plan/explain/explain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Hints: what would be cheaper if one input, one constraint of the function or one requested result were placed
  * otherwise. Found by planning again with that one layout changed and comparing; only when an explanation asks for
  * hints. An input is tried replicated, in the layouts that steps of the plan bring it to, and with every dimension

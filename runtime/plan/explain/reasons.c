@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a value is placed as it is and why data moves: recorded by the passes that choose axes, phrased here for
  * oly_explain. */
 #include "plan/explain/explain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which carries of a loop may keep their memory: those whose next value the body makes by writing into parts of the
  * old one, after all other readers of the old one. So the stacked results of a scan, and the sums of its gradient,
  * are not copied in every iteration. Called by lower_loop.c. */

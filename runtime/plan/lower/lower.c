@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering: turns each operation, in its layout, into steps. One function per kind of lowering (ops.h); none knows
  * an operation's name. Nodes are lowered in order of depth (fusion.c), so that everything a group reads is ready. */
 #include "plan/lower/lower.h"

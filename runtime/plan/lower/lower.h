@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* From nodes with layouts to steps. The driver calls oly_lower_frame; the rest is shared by the files of this room. */
 #ifndef OLY_PLAN_LOWER_LOWER_H
 #define OLY_PLAN_LOWER_LOWER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Branches: each graph is lowered into a block of its own, which ends by copying its results to slots that all
  * branches share. Values from outside are read in place; an exchange that they need runs before the branch. */
 #include "plan/lower/lower.h"

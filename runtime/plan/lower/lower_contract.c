@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering of products (dot_general): how each dimension is split, where the operands are read, and each device's
  * local matrix product. Dimensions are merged by their strides into batches of [m, k] by [k, n]; where an operand's
  * cannot be merged, or the kernel could not read it, the step first copies the device's part. Such copies are local:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering of cyclic shifts whose own value is needed: one transfer. Called by lower_write.c. */
 #include "plan/lower/lower.h"
 #include "plan/move/move.h"

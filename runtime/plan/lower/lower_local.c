@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering of operations whose kernels need whole dimensions (kernels/local.h). The result is split along the
  * dimensions that its factors leave free, and operands are read in the same split. Mesh axes that split a dimension
  * which must be whole are moved to another dimension: sorting lines that are spread over devices takes two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Steps of the kernels in kernels/local.h: what lower_local.c, lower_partial.c, lower_sort.c and lower_scatter.c
  * share. Private to this room. */
 #ifndef OLY_PLAN_LOWER_LOWER_LOCAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and
  * writes another, and the interpreter rotates them after every iteration, so nothing is copied. Values from outside
  * are read in place; an exchange that they need runs once, before the loop. */

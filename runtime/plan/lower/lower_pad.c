@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering of padding: writes the padding value to the margins of each device's part (to all of it, if there are
  * gaps between elements), then copies the operand into it. The result keeps the operand's cuts, so that only
  * elements pushed across a cut move; if that makes the parts too uneven, or the result is an output, it gets

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations along split dimensions, and gathers from them, without an all-gather: each device processes its part,
  * and only the small results of the parts are exchanged. Running results start from those of the parts before;
  * largest elements and their positions are picked from those of the parts; elements gathered from parts are summed,

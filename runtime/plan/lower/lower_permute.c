@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Permutations of slices over devices: one exchange. A slice that receives nothing is zero. */
 #include "plan/lower/lower.h"
 #include "plan/move/move.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reshapes: no work if every device's part stays in place. The axes of a dimension are assigned to its factors,
  * major first; the result's dimensions get the axes of theirs. Every device then has the same elements before and
  * after, in the same order, provided that in each dimension, of operand and result, a factor is split only if all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Scatters that add. Either every device adds all updates of its part of the array, or the updates are split over
  * devices, each adds its own, and the partial results are summed; then the array itself enters one of them, or a
  * part of it each. Updates may be split over any of the mesh's axes: over those that already split them, so that

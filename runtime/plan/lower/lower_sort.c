@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorts lines that are split over devices, without gathering them. With p devices along the line:
  *
  *   columns   each device's part, padded to r = p * q elements that compare after all others, is sorted

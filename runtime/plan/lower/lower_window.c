@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lowering of sliding windows: convolutions and windowed reductions. Each device computes a box of the result and
  * needs the elements that the windows of the box cover: its own part and a few elements of its neighbours, read as
  * any operand (a halo exchange). Summed features may be split, and so may the taps of large kernels: then partial

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations that write operands into parts of their result: updates and concatenations. */
 #include "plan/lower/lower.h"
 #include "core/optimisation.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The order in which nodes are lowered: by depth (fusion.c), all of one depth together, so that what they need from
  * neighbours comes in one exchange. Readers of deferred values come after everything else, so that several
  * reductions run in one exchange. A node is examined when its last operand is ready: the time is linear in the graph

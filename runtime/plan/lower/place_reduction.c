@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How partial results become a value: a reduce-scatter if its layout is split over the reduced axes, otherwise
  * deferred, or in parts if it is large. Called by the lowerings that leave partial results. */
 #include "plan/lower/lower.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduces in parts: a sum over devices whose terms are in an input of the plan, and whose value is moved elsewhere.
  * One part of the terms after the other is copied, reduced and moved, in the same memory, so that what is stored
  * between terms and result is bounded: a quarter of what partial results may take (reduction_steps.h). A part is

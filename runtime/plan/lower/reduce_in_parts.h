@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Large sums over devices that are reduced part by part. Private to this room. */
 #ifndef OLY_PLAN_LOWER_REDUCE_IN_PARTS_H
 #define OLY_PLAN_LOWER_REDUCE_IN_PARTS_H

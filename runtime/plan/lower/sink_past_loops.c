@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sinks reductions past loops: if every iteration adds a reduction over devices to a carry and does nothing else with
  * it, each device adds up its own partial results, and one reduction follows the loop instead of one in every
  * iteration. Gradients of weights over time steps, small batches or filters are such sums: carry = 0; N times:

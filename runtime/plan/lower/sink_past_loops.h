@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Carries of loops to which reductions over devices are added: see sink_past_loops.c. Private to this room. */
 #ifndef OLY_PLAN_LOWER_SINK_PAST_LOOPS_H
 #define OLY_PLAN_LOWER_SINK_PAST_LOOPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sinks reductions over devices past linear operations: a value that is reduced again is reduced over devices once,
  * when it is smaller; of a value that is read only in part, only that part is reduced. Decided by the graph and
  * layouts alone, so that sums have the same order on every layout of ranks. graph/linear.def says what is linear.

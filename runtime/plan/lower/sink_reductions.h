@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sinking deferred reductions past linear operations: what sink_reductions.c and sink_through_groups.c offer the
  * lowerings. Private to this room. */
 #ifndef OLY_PLAN_LOWER_SINK_REDUCTIONS_H

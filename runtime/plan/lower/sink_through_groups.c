@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sinks reductions over devices past elementwise operations. The part of a group that is linear in deferred values of
  * one and the same reduction, a *cone*, is computed from each device's partial results, and its result is deferred
  * instead of them:

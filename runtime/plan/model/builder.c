@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds a plan: frames, values, slots, blocks and steps. Called by every pass that adds to a plan; makes no
  * decisions. */
 #include "plan/model/planner.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Cyclic shifts: the concatenation of the last part of an array and the first. Readers look through it at the array
  * itself, with regions that wrap, so all shifts of an array share one exchange and nothing is copied. Where the
  * shifted value itself is needed, one transfer makes it. Called by all rooms that follow an operand to memory. */

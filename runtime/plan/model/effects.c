@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The slots that a step, including the blocks inside it, reads and writes on this process. */
 #include "plan/model/effects.h"
 #include "plan/model/time_tiling.h"

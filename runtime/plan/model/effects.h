@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The slots that a step reads and writes. Called by the scheduler and by explanations. */
 #ifndef OLY_PLAN_MODEL_EFFECTS_H
 #define OLY_PLAN_MODEL_EFFECTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Layouts of values: of the memory they are in, derived through a view, or given by propagation. Called by the passes
  * that choose layouts and by lowering. */
 #include "plan/model/planner.h"

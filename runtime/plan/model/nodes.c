@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Questions about a node that several passes ask. The answers depend only on the operation's row in the table and on
  * the node itself. */
 #include "plan/model/planner.h"

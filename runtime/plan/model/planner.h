@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the passes share while a plan is made: frames, values, slots and steps (builder.c), questions about nodes
  * (nodes.c), layouts of values (layouts.c), boxes that devices need (regions.c), cyclic shifts (cyclic_shift.c).
  * Knows no pass. Private to runtime/plan. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arithmetic on regions, the boxes that devices need of values. The results are the same on every process. */
 #include "plan/model/planner.h"
 #include <string.h>

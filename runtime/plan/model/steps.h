@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans: lists of steps over numbered slots, made once by plan.c and replayed by runtime/run without allocating or
  * parsing. Everything a plan points to is in its arena. The planner writes these structures, the interpreter reads
  * them; neither includes the other. A plan is one process's view: it has the boxes of its own devices only, but the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops whose bodies compute fields over one grid from nearby elements, but not as one linear form: several fields,
  * masks, padded or joined borders, products of fields. Shared by time_tiling_form.c, which recognises the body;
  * time_tiling_pass.c, which finds what several steps need; time_tiling.c, which plans; time_tiling_overlap.c, which

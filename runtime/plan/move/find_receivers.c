@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Enumerates the positions that need part of a block. See find_receivers.h. */
 #include "plan/move/find_receivers.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The receivers of a block, enumerated from the splits in time proportional to their number, independent of the
  * number of devices. Private to runtime/plan. */
 #ifndef OLY_PLAN_MOVE_FIND_RECEIVERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Transfers in which a device has many partners, such as an all-to-all over a long axis. Planning finds only the
  * local copies and the totals of bytes sent and received. Boxes are listed at the first run, in less time than so
  * many messages take anyway. So planning time does not depend on the number of devices. Called by reshard.c. */

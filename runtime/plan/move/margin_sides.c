@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds the sides of arriving boxes. See margin_sides.h. */
 #include "plan/move/margin_sides.h"
 

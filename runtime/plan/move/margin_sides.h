@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The sides of a device's block whose margins arrive in messages. What reads nothing beyond these sides can be
  * computed during the transfer. Shared by stencil_overlap.c and time_tiling_overlap.c. */
 #ifndef OLY_PLAN_MOVE_MARGIN_SIDES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorts pieces into messages. See messages.h. */
 #include "plan/move/messages.h"
 #include <stdlib.h>

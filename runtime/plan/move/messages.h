@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pieces to send and receive, from which an exchange is made. Both ends give their pieces the same keys, so that the
  * pieces of a message, sorted by key, are in the same order at both ends. Private to runtime/plan. */
 #ifndef OLY_PLAN_MOVE_MESSAGES_H

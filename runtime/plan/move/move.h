@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Moves values between devices: from any layout to the boxes that devices need. What other rooms may call. */
 #ifndef OLY_PLAN_MOVE_MOVE_H
 #define OLY_PLAN_MOVE_MOVE_H

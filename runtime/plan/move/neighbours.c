@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Transfers between neighbours: every device needs its block and margins around it, or another box that is split over
  * the same axes. The dimensions are then independent. What a part of one dimension sends to or receives from another
  * is a *strip*, computed once for all devices of this process that have that part; what two devices exchange are the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Moves a value from one layout to the boxes that devices need (found by transfers.c). Boxes for devices of the same
  * process are copied; the boxes for each other process travel in one message. */
 #include "plan/move/move.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds who sends what to whom: every device gets the part it needs of each block from a device that holds the block.
  * If several hold it, the receiver itself is preferred, then a device of its process, then the one at the receiver's
  * coordinates, so that sender and receiver find the same answer independently. Called by reshard.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a transfer: copies within this process, and boxes sent to and received from others. transfers.c,
  * neighbours.c and listed_transfers.c find them, reshard.c makes a step of them. Private to runtime/plan/move. */
 #ifndef OLY_PLAN_MOVE_TRANSFERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tree exchanges: all-gathers and broadcasts between many processes in stages. After stage k every one of n
  * processes in a line has what 2^k of them had, so that ceil(log2 n) messages replace n - 1.
  *

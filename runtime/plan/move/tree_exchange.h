@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tree exchanges: all-gathers and broadcasts in stages. Shared by tree_exchange_match.c, which recognises them,
  * tree_exchange.c, which makes the step, tree_exchange_list.c, which lists the messages of a stage, and
  * listed_transfers.c; private to these. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The messages of each stage of a tree exchange. Arithmetic only, on meshes whose processes form a grid. Called by
  * tree_exchange.c, and when a step in stages first runs. */
 #include "plan/move/tree_exchange.h"

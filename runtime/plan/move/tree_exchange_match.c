@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Recognises the transfers that are all-gathers along lines of processes, or broadcasts, and are worth doing in
  * stages. Arithmetic only, with the same answer on every process, on meshes whose processes form a grid. Called by
  * tree_exchange.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a box that will be read, as disjoint boxes. Arithmetic only. Called where transfers are found, and by
  * read/gather_reads.c. */
 #include "plan/move/move.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a product (dot_general) is split: batch and free dimensions as the operand with the axes that the result wants,
  * contracting dimensions such that the fewest elements move. See cut_product.h. */
 #include "plan/partition/cut_product.h"

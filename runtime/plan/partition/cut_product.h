@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a product is split over devices. Called by lower/lower_contract.c, and by choose/ to predict what lowering will
  * do. */
 #ifndef OLY_PLAN_PARTITION_CUT_PRODUCT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a convolution or a windowed reduction is split: output positions as the operand, features and taps where that
  * moves less. See cut_window.h. */
 #include "plan/partition/cut_window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How sliding windows are split over devices. Called by lower/lower_window.c, and by choose/ to predict what lowering
  * will do. */
 #ifndef OLY_PLAN_PARTITION_CUT_WINDOW_H

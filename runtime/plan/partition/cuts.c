@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a fused group that produces a result of its graph should be split: in the cuts of its operands, so that the
  * result moves to the blocks of results; or in those blocks, so that elements of the operands move. The option that
  * moves fewer bytes is taken. Arithmetic on one dimension, the same on every process. Called by partition.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fusion: groups of elementwise operations that run as one tile program. Two connected operations of the same shape are
  * grouped if no path between them leaves the group: every node has a depth that grows by one along every edge that
  * cannot be fused, so nodes of one depth never depend on each other through nodes of another. Depths are first as small

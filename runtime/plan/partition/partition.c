@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of a fused group: the axes come from propagation, the cuts from the operands, so that slices of one array
  * are combined by moving no more than the difference of their offsets. */
 #include "plan/partition/partition.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which elements of a dimension each device has, and which elementwise operations are fused. What other rooms may
  * call. */
 #ifndef OLY_PLAN_PARTITION_PARTITION_H

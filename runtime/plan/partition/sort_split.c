@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether lines are sorted where they are split, or gathered first: by the bytes that move and the predicted time. See
  * sort_split.h. */
 #include "plan/partition/sort_split.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorting lines that are split over devices: what moves, and whether that costs less than gathering. Called by
  * lower/lower_sort.c, and by propagation, which keeps axes off results whose lines are gathered. */
 #ifndef OLY_PLAN_PARTITION_SORT_SPLIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds the rules along which axes propagate. See axis_rules.h. */
 #include "plan/propagate/axis_rules.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The rules along which axes propagate: which dimensions of which values must be split alike. Built once per plan from
  * the factors of every node and the edges of loops and branches. Private to axis_rules.c and propagate.c. */
 #ifndef OLY_PLAN_PROPAGATE_AXIS_RULES_H

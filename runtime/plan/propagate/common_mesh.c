@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Common mesh: programs over several meshes of the same devices, such as {x: 8} and {p: 2, q: 4}. If every axis of each
  * mesh is a run of axes of one finer grid, the plan is made on that grid, and a dimension split over x is split over
  * the axes of its run: nothing moves between the meshes. Shardings that are shown or returned name the meshes of the

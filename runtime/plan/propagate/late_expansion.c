@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Late expansion: a value that repeats another, as repeat(x, 2) or tile(x, [1, 2]), is computed where it is read.
  * Propagation gives it the layout of x, so that a reader that is split otherwise would move all copies. Here it takes
  * the axes of its readers, and the smaller x moves instead. The same holds for the result of a sort, or of another

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Propagation: axes pass along equal factors (axis_rules.h), forwards, backwards and between operands, until nothing
  * changes. What the program fixed never changes; everything else is refined by appending axes. There are five rounds,
  * each with the rules of the rounds before (Shardy's priorities): elementwise operations, reshapes, transposes and loop

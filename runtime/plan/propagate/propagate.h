@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Propagation: which mesh axes split which dimensions, before any cost is computed. What other rooms may call. */
 #ifndef OLY_PLAN_PROPAGATE_PROPAGATE_H
 #define OLY_PLAN_PROPAGATE_PROPAGATE_H

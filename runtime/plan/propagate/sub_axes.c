@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sub-axes: a reshape may divide a dimension inside a mesh axis. 32 rows over x = 8, reshaped to [2, 16], are
  * split in 2 over the major part of x, and in 4 over its minor part. Nothing moves if the plan treats x as two axes,
  * "x/0" of size 2 and "x/1" of size 4. This finds the positions at which axes must be divided, only for dimensions

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Combines the reads of several steps: the regions that they read of a value are joined to one box per device, and
  * one exchange fills these boxes. Only the parts that are read are transferred (no corners if a stencil reads none).
  * Called by lowering before it requests its operands. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operand reads: where each device finds the region of a value that a step needs. Views (slices, transposes,
  * broadcasts) are followed to the memory they look at, by offsets and strides. Only where a device lacks elements
  * does an exchange bring them; one exchange serves everything announced together (gather_reads.c). */

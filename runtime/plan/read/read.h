@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operand reads: where each device finds the region of a value that it needs, and the exchanges for what it lacks.
  * What other rooms may call. */
 #ifndef OLY_PLAN_READ_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The ends of views. A region may extend beyond the ends of its value, as margins do; there it is clipped, or wraps.
  * Read through a view it would be clipped, or wrap, at the ends of the underlying array instead. So a view is read
  * through only if the region does not reach its ends or they are the array's too; otherwise it is copied first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Classes of blocks and where they are in memory: see reduce_scatter_tree.c. The blocks of a class are adjacent in
  * each dimension, in order. If cuts are balanced, a class within another one consists of blocks of equal size at
  * equal distances, up to the block from which on sizes are smaller by one. So it is a few strided boxes, however many

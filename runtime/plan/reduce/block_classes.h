@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the blocks are that a device holds between the levels of a reduce-scatter (block_classes.c). Arithmetic only;
  * for reduce_scatter_tree.c. */
 #ifndef OLY_PLAN_REDUCE_BLOCK_CLASSES_H

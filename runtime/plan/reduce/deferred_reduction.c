@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Deferred reductions: a reduction over devices waits until its value is read. All that are waiting for the same axes
  * by then are done with it, in one exchange. Called by lowering. */
 #include "plan/reduce/reduction_steps.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions over the devices of many processes as one step, whose levels are listed when it first runs
  * (reduction_tree.h). So planning time and a plan's size do not depend on the number of devices: the step says what
  * is reduced and how much; who sends what to whom is in the pattern that all reductions over these axes share. Called

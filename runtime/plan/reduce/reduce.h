@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions over devices: all-reduce, reduce-scatter, and reductions deferred until the value is read. What other
  * rooms may call. */
 #ifndef OLY_PLAN_REDUCE_REDUCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduce-scatter: a reduction over devices whose result is split over the same devices. Every device receives its box
  * of all partial results of its group and reduces only that: half the bytes of an all-reduce, and no device holds the
  * whole. The order of the reduction is that of reduction_order.c. What needs too much memory is done in rounds, as in

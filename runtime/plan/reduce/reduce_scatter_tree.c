@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduce-scatter over groups of any length, level by level: one digit of the positions along one axis after the
  * other, in the order that reduction_order.c gives. In a level a device exchanges with those that differ from it in
  * that digit only, and reduces the blocks of the positions that agree with it in this digit and all before. So each

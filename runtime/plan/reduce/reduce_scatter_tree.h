@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduce-scatter over groups of any length, level by level (reduce_scatter_tree.c). Called by reduce_scatter.c. */
 #ifndef OLY_PLAN_REDUCE_REDUCE_SCATTER_TREE_H
 #define OLY_PLAN_REDUCE_REDUCE_SCATTER_TREE_H

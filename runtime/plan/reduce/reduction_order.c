@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of reductions over devices. It depends on the mesh alone, axis by axis, so the same mesh gives the same
  * bits however its devices are spread over processes. Array reductions reduce adjacent pairs of positions, minor axis
  * first: the order of recursive doubling over device numbers, which JAX's collectives between processes use. Partial

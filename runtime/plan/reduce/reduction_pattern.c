@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the patterns of reductions over devices, and keeps them. A pattern depends only on the mesh, the axes, the
  * order of the reduction and this process's devices. Plans have many reductions over the same axes, so patterns outlive
  * plans: up to MOST_KEPT of them, until oly_finalize. A finished plan does not point into them. */

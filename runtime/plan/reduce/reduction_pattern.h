@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The stages of a reduction over devices on this process, whatever is reduced: made once for a mesh and some of its
  * axes, and kept (reduction_pattern.c). Each reduction fills in its slots and lengths (reduction_steps.c). Private to
  * these. */

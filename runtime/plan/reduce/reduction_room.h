@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Data used while reduction steps are made. Shared by reduction_steps.c, reduction_rounds.c and lazy_reduction.c;
  * private to these. */
 #ifndef OLY_PLAN_REDUCE_REDUCTION_ROOM_H

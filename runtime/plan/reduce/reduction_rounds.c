@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory for staged partial results, those received from other processes and not reduced yet, and the number of
  * rounds that keeps it within the limit. See reduction_steps.c. */
 #include "plan/reduce/reduction_room.h"

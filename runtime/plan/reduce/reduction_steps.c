@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The steps of reductions over devices, stage by stage (reduction_order.c). Every device needs the partial results of
  * a list of positions, reduced in that order; devices of one process with the same list share one reduction. Small partial
  * results are sent to all processes, which all reduce them. Of large ones each process reduces a slice and sends it to

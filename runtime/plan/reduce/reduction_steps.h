@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of reductions over devices (reduction_order.c) and the steps that do them (reduction_steps.c). Shared by
  * these, reduction_pattern.c, deferred_reduction.c and the reduce-scatter files; private to runtime/plan/reduce. */
 #ifndef OLY_PLAN_REDUCE_REDUCTION_STEPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions in levels that are listed when they first run: a plan has one step and one exchange for them, and
  * planning time does not depend on the number of levels. A staged exchange (communicator.h) receives what a level
  * combines and then has the executor combine it (oly_staged_reduction in steps.h), before the next stage sends the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Levels of a reduction that are listed when it first runs (reduction_tree.c). Called by those who plan them, and by
  * the interpreter. */
 #ifndef OLY_PLAN_REDUCE_REDUCTION_TREE_H

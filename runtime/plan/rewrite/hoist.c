@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loop-invariant hoisting: what a loop computes from values outside alone is computed once, before the loop,
  * together with its communication and with the transfer that brings the result to where the body reads it. The graph
  * is changed before anything is planned. Only values that are not much larger than their operands are hoisted, so

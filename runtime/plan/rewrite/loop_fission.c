@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loop fission, for loops in which some carries only observe the fields: they are made of reductions of the fields
  * and no later step of the fields reads them, such as histories of residuals and energies. Such a loop is split
  * before planning:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Changes of the graph before it is planned: loop-invariant hoisting and loop fission. Called by plan.c. */
 #ifndef OLY_PLAN_REWRITE_REWRITE_H
 #define OLY_PLAN_REWRITE_REWRITE_H

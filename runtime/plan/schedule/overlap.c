@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits steps that wait for messages into a part that needs none of them and the rest. Elementwise steps are cut
  * into the part that reads only the device's own elements (the interior of a stencil's block) and slabs around it;
  * matrix products into parts of their result, which the kernel computes in any order (product_parts.c). Every element is computed as

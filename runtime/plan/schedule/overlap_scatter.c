@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Overlaps a product with the reduce-scatter of its result. Blocks are computed in ring order, from the process after
  * this one, and each process is sent its part as soon as its blocks are done, so that one message travels while the
  * next block is computed:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a product's result on the devices of this process, and the phase in which each is computed. Which parts there are is
  * the kernel's to say (kernels/planning.h): a part has the same bits in any phase. Called by overlap.c and overlap_scatter.c. */
 #include "plan/schedule/scheduler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Orders steps so that communication overlaps with computation. An exchange starts as soon as what it sends is
  * ready, and is waited for where the first step reads what it brings: a step that communicates is split into its
  * start and a WAIT, and independent steps come between. Dependences are found from the slots that steps read and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of steps, overlap with exchanges, and scratch memory. Called by plan.c. */
 #ifndef OLY_PLAN_SCHEDULE_SCHEDULE_H
 #define OLY_PLAN_SCHEDULE_SCHEDULE_H

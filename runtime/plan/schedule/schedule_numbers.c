@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Renumbers steps, and recomputes the liveness of slots, after steps were reordered. Called by schedule.c. */
 #include "plan/schedule/scheduler.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this room share. Private to it. */
 #ifndef OLY_PLAN_SCHEDULE_SCHEDULER_H
 #define OLY_PLAN_SCHEDULE_SCHEDULER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Scratch memory: slots with disjoint lifetimes share memory. A slot that is written outside a loop and used inside
  * lives as long as the loop; one that is written inside lives within an iteration. First fit, in order of first use. */
 #define _GNU_SOURCE /* qsort_r */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients?
  * graph/linear.def lists the linear operations. The taps keep the order in which the program adds them. */
 #include "plan/stencil/stencil.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Stencil loops: the body replaces all or an inner part of its one carry by a sum of shifted parts of it; dimensions
  * may be periodic (cyclic shifts). Time tiling then runs many steps from cache: every device holds its block with
  * margins several steps wide; a pass brings the margins from the neighbours once and advances all those steps, tile by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops over fields that take many steps between exchanges. What other rooms may call. */
 #ifndef OLY_PLAN_STENCIL_STENCIL_H
 #define OLY_PLAN_STENCIL_STENCIL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which tiles of a pass of a stencil loop can be computed while its margins are on their way: those that read nothing
  * beyond the sides at which messages arrive. Every process decides for its own devices, as values do not depend on
  * tiles. If few or no tiles qualify and costs say that it pays, the elements along those sides become tiles of their

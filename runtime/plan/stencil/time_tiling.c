@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans loops over fields (time_tiling.h): every device holds its block of each field with margins; a pass brings the
  * margins of all fields, in one message per neighbour, and advances several steps tile by tile. How many steps depends
  * on the cost of the exchange, of margins computed twice, and of memory traffic. Called by lower_loop.c. */

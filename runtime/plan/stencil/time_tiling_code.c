@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs of loops over fields (time_tiling.h): collects instructions, then assigns registers. Called by
  * time_tiling_form.c and time_tiling_walk.c. */
 #include "plan/stencil/time_tiling_code.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The program of one piece of a stage while it is built. Private to time_tiling_form.c, time_tiling_walk.c and
  * time_tiling_code.c. */
 #ifndef OLY_PLAN_STENCIL_TIME_TILING_CODE_H

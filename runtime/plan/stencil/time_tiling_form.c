@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the body of a loop over fields computes (time_tiling.h). Values that are read at an offset, or more than once at
  * different positions, and the new values of carries become stages; everything else becomes part of their programs. A
  * stage is divided into pieces, within each of which every update, padding and concatenation on the path

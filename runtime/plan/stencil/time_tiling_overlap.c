@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The tiles of loops over fields (time_tiling.h), and which of them can be computed while margins are on their way:
  * those for which no step of the pass reads, of any field, elements beyond the sides at which messages bring that
  * field. Every process decides for its own devices, as values do not depend on tiles. If few tiles qualify and costs

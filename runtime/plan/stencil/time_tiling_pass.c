@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One pass of several steps of a loop over fields (time_tiling.h): over which margins each stage of each step is
  * computed, what is read of the fields around what is written, which buffers of a tile hold values, and how large tiles
  * should be. Depends on the form and the number of steps alone. Called by time_tiling.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Private to the files that plan loops over fields (time_tiling.h). */
 #ifndef OLY_PLAN_STENCIL_TIME_TILING_PLAN_H
 #define OLY_PLAN_STENCIL_TIME_TILING_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Walks from a piece of a stage through the body's graph (time_tiling_walk.h): slices, cyclic shifts, updates, padding
  * and concatenations determine the positions of operands, operations become instructions, and values that are read
  * become loads. Called by time_tiling_form.c. */

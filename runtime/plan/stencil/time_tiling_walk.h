@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The path from a stage of a loop over fields (time_tiling.h) back through the body's graph to the values it is
  * computed from. Private to time_tiling_form.c, which makes stages and their pieces, and time_tiling_walk.c, which
  * builds the program of one piece. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes e4m3fn.txt and e5m2.txt next to itself: what ml_dtypes makes of float8 numbers (ml_dtypes 0.6.0, NumPy 2.4).
 
     python3 -m venv v && v/bin/pip install ml_dtypes numpy && v/bin/python tests/operations/float8/make_values.py

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Tensors of ops_reference.h: their elements in every type, their shapes, the values of operands. */
 #include "ops_reference.h"
 #include <float.h>

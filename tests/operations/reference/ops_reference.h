@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of test_ops_everywhere.c: each row names a public operation and its operands, and computes its value in the
  * simplest way, in long double or with plain integers. The tables are in ops_reference_*.c, by topic; to add an
  * operation, add a row there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Products: each written as a sum over an index, in letters of its own. Operands are small integers (quarters for
  * floating-point types), so sums are exact in any order. */
 #include "ops_reference.h"

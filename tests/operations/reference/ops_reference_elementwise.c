@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Elementwise operations and their values, from ops_elementwise.def, and those with parameters. */
 #define _GNU_SOURCE /* M_PIl */
 #include "ops_reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations along one dimension and by value. Indexes are int32 from -3 to 3: some count from the end, some are out of
  * range. */
 #include "ops_reference.h"

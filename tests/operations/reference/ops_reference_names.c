@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which public operations have no row: the prototypes of the headers, and the macros that programs use for them. */
 #include "ops_reference.h"
 #include <stdlib.h>

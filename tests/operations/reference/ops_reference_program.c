@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops, branches, placement, and the collectives of per-device programs, with bodies so simple that their values are
  * known. */
 #include "ops_reference.h"

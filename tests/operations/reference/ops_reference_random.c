@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers from keys, after the definitions of JAX's generator: Threefry-2x32 of a key and an element's number, and what
  * distributions make of the bits. Operands: a key, and an array that lends its type and shape. */
 #define _GNU_SOURCE /* M_PIl */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions and operations derived from them, one element of the result at a time. */
 #include "ops_reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations that rearrange elements: each as a function from an index of the result to an index of an operand. */
 #include "ops_reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions and pooling: loops over the window at every position of the result. Operands are small integers
  * (quarters for floating-point types), so sums are exact. */
 #include "ops_reference.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Every spelling of lists, options and operands once, in the common subset of C11 and C++17: test_headers.sh compiles
  * it as both, without a warning, and runs it. Its values are checked, so that a truncated list, or one whose lifetime
  * is too short, is detected. */
