@@ -129,7 +129,7 @@ static oly_status sum_with_failure(long n)
     oly_fail_allocation(-1);
     if (st != OLY_OK) {
         assert_non_null(
-            strstr(oly_last_error(), oly_process_index() == 1 ? "no memory" : "rank 1 has failed in oly_sum"));
+            strstr(oly_last_error(), oly_process_index() == 1 ? "out of memory" : "rank 1 has failed in oly_sum"));
         assert_null(oly_sum(x)); /* no more exchanges are possible */
     }
     oly_clear_error();
