@@ -43,6 +43,18 @@ static array *gradient_by(program *p, const statement *s, int argument)
     return y;
 }
 
+/* Arguments, tangents and cotangents: the bound of slope_error does not know of their errors, which are large where they come
+ * from 16 bits. */
+static bool are_precise(const program *p, const statement *s)
+{
+    for (int k = 0; k < s->n_in; k++) {
+        const array *t = p->now[0][s->in[k]];
+        if (t->error > 0x1p-18 * (1 + biggest(t)))
+            return false;
+    }
+    return true;
+}
+
 static bool derive_function(program *p, const statement *s)
 {
     const block *b = &p->block[s->block[0]];
@@ -50,6 +62,8 @@ static bool derive_function(program *p, const statement *s)
     for (int k = 0; k < b->n_results && s->flavour == 2; k++)
         if (!is_float(p->now[0][s->in[b->n_params + k]]->dtype))
             return refuse(p, "cotangent");
+    if (!are_precise(p, s))
+        return refuse(p, "imprecise arguments");
     p->dual = true;
     for (int k = 0; k < s->n_axes && s->flavour != 3; k++) {
         slopes[k] = gradient_by(p, s, s->axes[k]);
