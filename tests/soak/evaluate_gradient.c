@@ -151,8 +151,12 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
     array *saved[MOST_VALUES], *x = p->now[0][v], *y = new_array(x->dtype, x->rank, x->shape);
     if ((x->dtype != OLY_FLOAT32 && x->dtype != OLY_FLOAT64) || x->size > 40)
         return refuse(p, "slopes"), NULL;
+    /* In a derivative of a derivative the value of the outer one has been moved: it stays, also where it is made after v. */
+    int before = p->varied, outer = before ? made_by(p, b, n, before - 1) : -1;
     memcpy(saved, p->now[0], sizeof saved);
-    for (int64_t i = 0; i < x->size || i == 0; i++) { /* once without elements, too: for values without a derivative */
+    p->varied = v + 1;
+    for (int64_t i = 0; (i < x->size || i == 0) && !p->refused;
+         i++) { /* once without elements, too: for values without a derivative */
         array *copy = take(sizeof *copy);
         *copy = *x;
         new_tangent(copy);
@@ -161,6 +165,8 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
         set_value(p, 0, v, copy);
         p->dual = true;
         for (int k = made_by(p, b, n, v) + 1; k < n && !p->refused; k++) {
+            if (k == outer)
+                continue;
             p->at_block = b;
             p->at_statement = k;
             if (p->work > p->most_work || !evaluate_statement(p, &p->statement[b->statement[k]]))
@@ -171,9 +177,10 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
         if (x->size > 0)
             y->v[i] = r->t ? r->t[0] : 0;
         memcpy(p->now[0], saved, sizeof saved);
-        if (p->refused)
-            return NULL;
     }
+    p->varied = before;
+    if (p->refused)
+        return NULL;
     slope_error(p, y);
     return y;
 }

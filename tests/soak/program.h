@@ -149,6 +149,7 @@ typedef struct program {
     int64_t work, most_work, most_elements; /* bounds: of all evaluation, of an array */
     bool dual;                              /* tangents are computed */
     bool by_differences;                    /* includes derivatives of derivatives */
+    int varied;                             /* the value by which slopes_by derives, + 1; 0: none */
     const struct block *at_block;           /* the current block */
     int at_statement;
     /* while drawing */
