@@ -370,18 +370,18 @@ static bool is_rounding(const pair *p, const oly_array *there, const oly_array *
 /* Where types are explicit a pair may be refused; call by call it must be, too. */
 static void check_refused(pair *p, oly_array got, const oly_array *there)
 {
-    char message[600], type[2][200] = {"", ""};
+    char message[1200], type[2][200] = {"", ""};
     oly_status status = got ? OLY_OK : oly_last_status();
-    snprintf(message, sizeof message, "%.380s", got ? "" : oly_last_error());
+    snprintf(message, sizeof message, "%.1000s", got ? "" : oly_last_error());
     oly_clear_error();
     oly_array one_by_one = NULL;
     both(there, &one_by_one, p);
     oly_status eager = one_by_one ? OLY_OK : oly_last_status();
     if (got && !one_by_one)
-        snprintf(message, sizeof message, "is refused call by call only: %.300s", oly_last_error());
+        snprintf(message, sizeof message, "is refused call by call only: %.1000s", oly_last_error());
     oly_clear_error();
     if (strstr(message, "[mesh_conflict]"))
-        return; /* operations that place their results themselves */
+        return; /* operations with a mesh of their own */
     if (status != eager)
         complain(p, message);
     else if (status != OLY_OK && status != OLY_SHARDING)
@@ -417,7 +417,7 @@ static void compare(pair *p, const oly_array *here, oly_array first, oly_array w
     trials++;
     if (strstr(meshes[p->mesh], "explicit")) {
         if (has_own_mesh(p->f) || has_own_mesh(p->g))
-            return; /* which is a different message */
+            return;
         refusals += !got;
         check_refused(p, got, there);
         if (!got)

@@ -191,7 +191,7 @@ static void a_simulated_plan_is_that_of_rank_0(void **state)
         measured m = plan(k);
         assert_memory_equal(&m.costs, &real[k].costs, sizeof m.costs);
         assert_int_equal(m.fingerprint, real[k].fingerprint);
-        assert_int_equal(m.arena, real[k].arena);
+        assert_in_range(real[k].arena - m.arena, 0, m.arena / 50); /* what the executor prepares where steps run */
     }
     finish();
 }
