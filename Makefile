@@ -349,11 +349,11 @@ lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 # -- installing ---------------------------------------------------------------------------------------------------------
 # Libs.private has the libraries, not their packages: those would add what only programs without any shared library need (udev).
 to      = $(DESTDIR)$(PREFIX)
+public := $(call files,include,*.h)
 
 install: library $(guard) ## library, headers, olyrun, a pkg-config file and the licence
-	install -d $(to)/include/olympus $(to)/lib/pkgconfig $(to)/bin
-	install -m 644 include/olympus.h $(to)/include
-	install -m 644 $(wildcard include/olympus/*.h) $(to)/include/olympus
+	install -d $(to)/lib/pkgconfig $(to)/bin
+	for header in $(public); do install -D -m 644 $$header $(to)/$$header || exit; done
 	install -m 644 $(library) $(to)/lib
 	install -m 755 $(shared) $(to)/lib/libolympus.so.$(version)
 	install -m 644 $(shared)-gdb.py $(to)/lib/libolympus.so.$(version)-gdb.py
@@ -366,9 +366,9 @@ install: library $(guard) ## library, headers, olyrun, a pkg-config file and the
 		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' \
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
-installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
+installed = $(public) lib/$(notdir $(library)) \
             $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)
-	for d in include/olympus libexec/olympus share/doc/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done
+	for d in $(filter-out include,$(sort $(patsubst %/,%,$(dir $(public))))) libexec/olympus share/doc/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

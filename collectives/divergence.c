@@ -42,8 +42,9 @@ static struct {
     pthread_mutex_t lock;
     parcel *sent;     /* owned: MPI may still read them */
     parcel *arriving; /* owned: MPI writes to it; NULL: none */
-    parcel *
-        claims; /* as many as oly_divergence_claims; owned: the last calls of each other rank and set that could not be compared to their end */
+    /* Owned, as many as oly_divergence_claims: the last calls of each other rank and set that could not be compared to
+     * their end. */
+    parcel *claims;
     char verdict[1400];
     oly_status status; /* of the verdict */
     int behind;        /* 1 + a rank that has not made all calls that this one has made with it; 0: none known */

@@ -224,7 +224,8 @@ int oly_error_rank(void)
     return atomic_load(&this_rank);
 }
 
-/* "oly_add (heat.c:41): add: f32[4] and f32[5] differ [OLY_SHAPE: shapes do not fit]". Outside any public call it has a line of the library. */
+/* "oly_add (heat.c:41): add: f32[4] and f32[5] differ [OLY_SHAPE: shapes do not fit]". Outside any public call it has a
+ * line of the library. */
 static void compose(char *text, size_t size, oly_status status)
 {
     const char *call = calls.site.call ? calls.site.call : "";

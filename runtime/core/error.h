@@ -55,7 +55,8 @@ extern void (*oly_failure_hook)(oly_status status);
 void oly_error_set_rank(int rank, int count);
 int oly_error_rank(void);
 
-/* The public call this thread is in; file and call are never NULL ("" outside any call). `call` is the name of the operation, oly_sum also for oly_sum_with. */
+/* The public call this thread is in; file and call are never NULL ("" outside any call). `call` is the name of the
+ * operation, oly_sum also for oly_sum_with. */
 typedef struct oly_site {
     const char *file, *call;
     int line;

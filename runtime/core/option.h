@@ -18,7 +18,8 @@ extern oly_options oly_option;
  * an unknown platform, or none that is available. Afterwards oly_option.platforms lists only available ones, so that its first is
  * the default. */
 oly_status oly_options_read(void);
-/* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and only on rank 0, so it is called when the ranks are known. */
+/* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and only on rank 0, so
+ * it is called when the ranks are known. */
 void oly_options_report_unknown(void);
 /* As they were in the environment when read. */
 const oly_options *oly_options_asked(void);

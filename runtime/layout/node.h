@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which processes share a node, and how far apart the devices along a mesh axis are. Set at start (runtime/array/start.c), read by the planner's costs. Pure arithmetic; the same answers on every process. */
+/* Which processes share a node, and how far apart the devices along a mesh axis are. Set at start
+ * (runtime/array/start.c), read by the planner's costs. Pure arithmetic; the same answers on every process. */
 #ifndef OLY_LAYOUT_NODE_H
 #define OLY_LAYOUT_NODE_H
 #include "layout/sharding.h"

@@ -9,33 +9,9 @@
 #   LATE_SEED=7  the order with this number
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-build=${BUILD:-build}
-MPIRUN=${MPIRUN:-mpirun}
-command -v "$MPIRUN" >/dev/null || { echo "no $MPIRUN: skipped"; exit 77; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
+. tests/support/results.sh
 export LATE_SEED=${LATE_SEED:-$RANDOM}
 echo "LATE_SEED=$LATE_SEED"
-
-# result STATUS NAME: counts it, and shows $scratch/why if the status is not 0.
-result() {
-    if [[ $1 == 0 ]]; then
-        passed=$((passed + 1))
-        echo "ok       $2"
-    else
-        failed=$((failed + 1))
-        echo "FAIL     $2"
-        head -n 20 "$scratch/why" | sed 's/^/      | /'
-    fi
-}
-
-# on LAYOUT PROGRAM [ARGUMENT...]
-on() {
-    local layout=$1
-    shift
-    launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 200 "$@" </dev/null
-}
 
 # The same text in any order of the processes, except for speeds.
 text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g' | sort; }
@@ -77,15 +53,6 @@ if [[ ${ORACLE-yes} ]]; then
     oracle 2x4 at_once toy heat reshard grad
 fi
 
-# Rank 0 on the one, rank 1 on the other.
-mixed() {
-    local limits=()
-    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' && limits=(--timeout 60)
-    ! "$MPIRUN" "${limits[@]}" -n 1 env PROTECTED=1 "$build/tests/protected/toy" : -n 1 env -u PROTECTED "$build/tests/protected/toy" \
-        </dev/null >"$scratch/why" 2>&1 &&
-        grep -q 'of rank 0 are of platform "protected", those of rank 1 of "cpu"; .*OLY_DIVERGED' "$scratch/why"
-}
-mixed
+refused_mixed PROTECTED=1 'of rank 0 are of platform "protected", those of rank 1 of "cpu"; .*OLY_DIVERGED'
 result $? 'ranks of two platforms'
-echo "CHECK: $passed passed, $failed failed, 2 skipped"
-[[ $failed == 0 ]]
+finish 2

@@ -189,6 +189,29 @@ bool exact_sum(oly_dtype dtype, double total_magnitude, double lowest)
     return total_magnitude < lowest * ldexp(1, bits - 1);
 }
 
+static double terms_of(const array *a)
+{
+    return a->terms > 0 ? a->terms : biggest(a);
+}
+
+static double lowest_of(const array *a)
+{
+    double lowest = INFINITY;
+    for (int64_t i = 0; a->terms == 0 && i < a->size * a->parts; i++)
+        lowest = fmin(lowest, lowest_bit(a->v[i]));
+    return a->terms > 0 ? a->lowest : lowest;
+}
+
+void join_sums(program *p, array *y, const array *a, const array *b)
+{
+    if (y->error > 0 || (a->terms == 0 && b->terms == 0))
+        return;
+    y->terms = terms_of(a) + terms_of(b);
+    y->lowest = fmin(lowest_of(a), lowest_of(b));
+    if (!exact_sum(y->dtype, y->terms, y->lowest))
+        refuse(p, "not exact in any order");
+}
+
 double wrapped(oly_dtype dtype, double x)
 {
     static const int bits[] = {1, 8, 16, 32, 64, 8, 16, 32, 64};

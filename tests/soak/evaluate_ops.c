@@ -325,6 +325,8 @@ static array *two(program *p, const statement *s, array *const *a)
         if (!exact)
             y->error = 2 * e * biggest(y);
     }
+    if (o == OP_add || o == OP_sub)
+        join_sums(p, y, a[0], a[1]);
     finish_array(p, y);
     return y;
 }

@@ -22,7 +22,14 @@ typedef struct line { /* elements of one result */
     int64_t n, *at;
 } line;
 
-static double reduce_line(program *p, const statement *s, const array *a, int part, const line *l, double *t)
+static void note_terms(array *y, double magnitude, double lowest)
+{
+    y->lowest = y->terms > 0 ? fmin(y->lowest, lowest) : lowest;
+    y->terms = fmax(y->terms, magnitude);
+}
+
+/* Element of y, the result. */
+static double reduce_line(program *p, const statement *s, const array *a, int part, const line *l, double *t, array *y)
 {
     double r = s->op == OP_prod || s->op == OP_all ? 1 : 0, magnitude = 0, lowest = INFINITY, most = 1, least = 1;
     int64_t ties = 0;
@@ -60,6 +67,8 @@ static double reduce_line(program *p, const statement *s, const array *a, int pa
         refuse(p, "not exact");
     if ((s->op == OP_sum || s->op == OP_mean) && a->error == 0 && !exact_sum(a->dtype, magnitude, lowest))
         refuse(p, "not exact");
+    if (s->op == OP_sum && magnitude > 0)
+        note_terms(y, magnitude, lowest);
     if (s->op == OP_mean && l->n > 0)
         r /= (double)l->n, *t /= (double)l->n;
     return r;
@@ -115,7 +124,7 @@ array *evaluate_reduction(program *p, const statement *s, const array *a)
     for (int64_t i = 0; i < y->size; i++) {
         for (int part = 0; part < a->parts; part++) {
             double slope;
-            y->v[i * y->parts + part] = reduce_line(p, s, a, part, &lines[i], &slope);
+            y->v[i * y->parts + part] = reduce_line(p, s, a, part, &lines[i], &slope, y);
             if (t)
                 t[i] = slope;
         }
@@ -290,6 +299,8 @@ static array *einsum(program *p, const array *a, const char *as, const array *b,
         }
         if (x->error == 0 && z->error == 0 && !exact_sum(d, magnitude, low_x * low_z))
             refuse(p, "not exact");
+        if (magnitude > 0)
+            note_terms(y, magnitude, low_x * low_z);
     }
     if (x->error > 0 || z->error > 0) {
         double m = biggest(x) * biggest(z) * (double)terms;

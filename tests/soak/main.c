@@ -7,7 +7,7 @@
  *     soak -j SEED COUNT     writes what the reference computes in these programs, for against_jax.py
  *     soak -m SEED           shrinks a program that ends a job of SOAK_RANKS ranks; each attempt is a job, started with MPIRUN
  *     soak -e SEED COUNT     a line for the plans of each program: test_plans_random.sh compares them with those of the last commit
- * Alone, programs run in a child process, so that a crash or a program that does not end (20 s) is a failure like others and can be
+ * Alone, programs run in a child process, so that a crash or a program that does not end (60 s) is a failure like others and can be
  * shrunk. Under a launcher all ranks run the same programs and shrink what fails in step; a crash ends the job: SOAK_PROGRESS=file
  * keeps the seed under way. SOAK_SHRINK=seconds for each failure (20; 0: not at all). Exit status 0: no failure. */
 #include "child.h"
@@ -103,7 +103,7 @@ static void run_batch(const void *context, long from, long to, outcome *o, long 
         if (!draw_of(context, *at, devices_of_job(), name, sizeof name))
             continue;
         n_statements += current.n_statements;
-        alarm(20);
+        alarm(60);
         *o = run_program(&current);
         alarm(0);
         if (o->failed)

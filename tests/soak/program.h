@@ -115,6 +115,8 @@ typedef struct array {
     int parts;             /* 2: complex */
     double *v, *t;         /* elements; their tangents, or NULL: all zero */
     double error, t_error; /* largest effect of other roundings; 0: none */
+    double terms,
+        lowest; /* of sums and products: the largest total magnitude of their terms, and these' lowest bit; 0: not one */
 } array;
 
 typedef struct program {
@@ -178,7 +180,9 @@ bool exact_in(oly_dtype dtype, double x);
 double wrapped(oly_dtype dtype, double x);
 /* Do sums of such terms have the same bits in any order? True also for integers. */
 bool exact_sum(oly_dtype dtype, double total_magnitude, double lowest_bit);
-double lowest_bit(double x);             /* infinity for 0 */
+double lowest_bit(double x); /* infinity for 0 */
+/* y is a sum (or difference) of a and b: sums among these may be added up in any order, as one with the terms of both. */
+void join_sums(program *p, array *y, const array *a, const array *b);
 void finish_array(program *p, array *a); /* wraps integers; refuses what the type cannot represent */
 void finish_tangent(program *p, array *a);
 

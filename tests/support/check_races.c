@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 2000000 }; /* of a step; larger ones would take too long */
+enum { MOST_ELEMENTS = 500000 }; /* of a step; larger ones would take too long */
 
 typedef struct part { /* the elements of a strided box in one buffer, and who writes or reads them */
     const oly_place *place;
