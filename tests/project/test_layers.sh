@@ -47,6 +47,7 @@ of_kernels=("${of_kernels[@]#kernels/}")
 layer runtime/core      core/
 layer runtime/layout    core/ layout/
 layer runtime/device    core/ device/ "${kernel[@]}"
+layer runtime/file      core/ layout/ file/
 for folder in runtime/graph runtime/graph/{typing,sharding_rule,compose}; do
     layer "$folder" core/ layout/ graph/ "${kernel[@]}"
 done
