@@ -63,8 +63,8 @@ for room in "${rooms[@]}"; do
 done
 layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
-for folder in runtime/array runtime/array/operations; do
-    layer "$folder" core/ layout/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
+for folder in runtime/array runtime/array/*/; do
+    layer "${folder%/}" core/ layout/ file/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
 done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
