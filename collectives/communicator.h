@@ -159,6 +159,8 @@ void oly_exchange_free(oly_exchange *x);
 int64_t oly_exchange_bytes_sent(const oly_exchange *x);
 int64_t oly_exchange_bytes_received(const oly_exchange *x);
 int oly_exchange_peers(const oly_exchange *x); /* ranks it sends to or receives from */
+/* The rank, if there is only one; else minus how many messages it sends or receives, whichever is more. For events. */
+int oly_exchange_partner(const oly_exchange *x);
 /* Bytes of staging memory for its messages, besides up to 8 KiB per message. All pending exchanges together have at most
  * oly_exchange_memory_limit, three quarters of OLYMPUS_EXCHANGE_MEMORY: a further one waits in oly_exchange_start. */
 int64_t oly_exchange_memory(const oly_exchange *x);
@@ -200,6 +202,7 @@ void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *
 oly_status oly_exchange_join(oly_exchange *x);
 /* Waits for the message of one rank, and for the earlier stages; the exchange stays pending. */
 oly_status oly_exchange_await(oly_exchange *x, int peer);
+uint64_t oly_exchange_sequence(const oly_exchange *x); /* of the ticket of its last start */
 /* Whether pending exchanges have large messages, which progress only inside MPI calls; and progresses all without waiting. */
 bool oly_exchange_any_left(void);
 oly_status oly_exchange_advance(void);

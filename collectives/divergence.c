@@ -3,6 +3,7 @@
  * a check for notices during long waits; so it may allocate. */
 #include "divergence.h"
 #include "core/error.h"
+#include "core/events.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <sched.h>
@@ -205,6 +206,7 @@ static void decide_locked(oly_status status, const char *text)
         return;
     snprintf(state.verdict, sizeof state.verdict, "%s", text);
     state.status = status;
+    oly_event_text(OLY_EVENT_VERDICT, OLY_EVENT_INSTANT, text, status, oly_world_rank());
     __atomic_store_n(&state.known, true, __ATOMIC_RELEASE);
     pass_on_locked(status, state.verdict);
 }

@@ -73,6 +73,11 @@ void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *
     *last = x;
 }
 
+uint64_t oly_exchange_sequence(const oly_exchange *x)
+{
+    return x->ticket.sequence;
+}
+
 bool oly_exchange_any_left(void)
 {
     for (const oly_exchange *x = first_left; x; x = x->next_left)

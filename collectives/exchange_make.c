@@ -454,6 +454,18 @@ int oly_exchange_peers(const oly_exchange *x)
     return x->outline ? x->outline->peers : n;
 }
 
+int oly_exchange_partner(const oly_exchange *x)
+{
+    int n = x->n_receives > x->n_sends ? x->n_receives : x->n_sends;
+    if (x->outline || n == 0)
+        return x->outline ? -x->outline->peers : -1;
+    int peer = oly_exchange_message(x, 0)->payload.peer;
+    for (int i = 1; i < x->n_receives + x->n_sends; i++)
+        if (oly_exchange_message(x, i)->payload.peer != peer)
+            return -n;
+    return peer;
+}
+
 void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
 {
     for (int k = 0; x->outline && k < 2 * x->outline->n_buffers; k++)

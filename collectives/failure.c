@@ -3,6 +3,7 @@
  * The note is separate from all other messages; every wait of more than a moment looks for one (wait.c). See communicator.h. */
 #include "world.h"
 #include "core/error.h"
+#include "core/events.h"
 #include "core/option.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -59,6 +60,8 @@ static void look_locked(void)
         return;
     failure.received.call[sizeof failure.received.call - 1] = 0;
     failure.received.text[sizeof failure.received.text - 1] = 0;
+    oly_event_text(OLY_EVENT_VERDICT, OLY_EVENT_INSTANT, failure.received.text, failure.received.status,
+                   failure.received.rank);
     failure.has_received = true;
     oly_world_break((oly_status)failure.received.status);
 }

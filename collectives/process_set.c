@@ -5,6 +5,7 @@
 #include "process_set.h"
 #include "divergence.h"
 #include "core/error.h"
+#include "core/events.h"
 #include "core/hash.h"
 #include <pthread.h>
 #include <string.h>
@@ -227,10 +228,12 @@ oly_status oly_process_set_meet(oly_process_set *s, const char *call)
     OLY_TRY(note(s, call));
     oly_ticket ticket = {.sequence = s->calls, .fingerprint = s->hash, .set = s->key};
     oly_site_text(&oly_process_set_call(s, s->calls)->site, ticket.call, sizeof ticket.call);
+    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_BEGIN, ticket.call, s->n, 0);
     if (s->n <= ALL_AT_ONCE)
         OLY_TRY(swap_tickets(s, 1, s->n, &ticket));
     for (int step = 1; step < s->n && s->n > ALL_AT_ONCE; step *= 2)
         OLY_TRY(swap_tickets(s, step, step + 1, &ticket));
+    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_FINISH, ticket.call, s->n, 0);
     s->verified = s->calls;
     return OLY_OK;
 }

@@ -3,6 +3,7 @@
  * limit. Every polling wait of collectives/ goes through here; waits inside MPI are watched (watch.c). */
 #include "world.h"
 #include "core/error.h"
+#include "core/events.h"
 #include "core/option.h"
 #include "core/progress.h"
 #include <sched.h>
@@ -85,7 +86,10 @@ static oly_late publish(oly_wait *w)
     oly_late late = {0};
     if (w->late)
         w->late(w->context, &late);
-    oly_progress_wait(oly_peers_culprit(&late), w->call, late.n > 0 ? oly_late_text_of(&late).chars : "");
+    int culprit = oly_peers_culprit(&late);
+    oly_progress_wait(culprit, w->call, late.n > 0 ? oly_late_text_of(&late).chars : "");
+    if (!w->published)
+        oly_event_text(OLY_EVENT_WAIT, OLY_EVENT_BEGIN, w->call, late.n == 1 ? late.rank[0] : culprit, late.n);
     oly_watch_poll(w->call);
     w->published = true;
     return late;
@@ -144,6 +148,7 @@ void oly_wait_end(oly_wait *w)
     if (!w->published)
         return;
     oly_watch_end();
+    oly_event_text(OLY_EVENT_WAIT, OLY_EVENT_FINISH, w->call, -1, w->in_vain);
     if (!w->in_vain) /* otherwise others should know that this rank reaches nothing that they wait for */
         oly_progress_go_on();
     w->published = false;

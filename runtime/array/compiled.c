@@ -3,6 +3,7 @@
 #include "array/compiled.h"
 #include "array/origin.h"
 #include "communicator.h"
+#include "core/events.h"
 #include "core/hash.h"
 #include "core/option.h"
 #include "core/text.h"
@@ -254,7 +255,11 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     t->n_captures = 0;
     memcpy(c->shown, t->shown, sizeof *c->shown * (size_t)g->n_outputs);
     oly_plan *plan;
+    char name[OLY_EVENT_TEXT];
+    snprintf(name, sizeof name, "%s", g->name ? g->name : "");
+    oly_event_text(OLY_EVENT_PLANNING, OLY_EVENT_BEGIN, name, g->n_nodes, 0);
     st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
+    oly_event_text(OLY_EVENT_PLANNING, OLY_EVENT_FINISH, name, st == OLY_OK ? plan->n_steps : -1, 0);
     oly_release(values);
     if (st == OLY_OK) {
         st = explain_if_asked(plan);

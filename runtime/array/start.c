@@ -7,6 +7,7 @@
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/arena.h"
+#include "core/events.h"
 #include "core/machine.h"
 #include "core/option.h"
 #include "core/simulate.h"
@@ -124,6 +125,7 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
     oly_scope_open();
+    oly_event_text(OLY_EVENT_START, OLY_EVENT_INSTANT, oly_version(), oly_world_size(), oly_local_device_count());
     return OLY_OK;
 }
 
@@ -171,6 +173,7 @@ int oly_finalize(void)
         return 1;
     }
     oly_queue_drain();
+    oly_event_text(OLY_EVENT_END, OLY_EVENT_INSTANT, "", 0, 0);
     int status = oly_error_unseen() || oly_run_failure() == OLY_DIVERGED;
     oly_scope_close_all();
     oly_dispatch_reset();

@@ -6,6 +6,7 @@
  * process: it is written once under a lock, published by its status, and stays as it is until oly_clear_error.
  */
 #include "core/error.h"
+#include "core/events.h"
 #include "core/progress.h"
 #include "core/float_mode.h"
 #include "core/text.h"
@@ -278,6 +279,7 @@ oly_status oly_raise(oly_status status)
         return OLY_OK;
     char text[sizeof last.text];
     compose(text, sizeof text, status);
+    oly_event_text(OLY_EVENT_FAILURE, OLY_EVENT_INSTANT, oly_pending_message(), status, 0);
     if (oly_failure_hook && atomic_load(&mode) != OLY_ERRORS_ABORT)
         oly_failure_hook(status);
     oly_drop_message();

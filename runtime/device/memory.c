@@ -12,6 +12,7 @@
 #include "device/queue.h"
 #include "device/workers.h"
 #include "core/error.h"
+#include "core/events.h"
 #include "core/option.h"
 #include "core/text.h"
 #include <pthread.h>
@@ -201,8 +202,11 @@ static oly_buffer *take_new_locked(need n, bool may_wait)
         pthread_mutex_lock(&pool.lock);
         b = new_block_locked(&n);
     }
-    if (b)
+    if (b) {
         pool.statistics.in_use_bytes += n.capacity;
+        oly_event_at(OLY_EVENT_MEMORY, OLY_EVENT_INSTANT, oly_current_site(), (int64_t)pool.statistics.in_use_bytes,
+                     (int64_t)pool.statistics.free_bytes, (int64_t)n.capacity);
+    }
     return b;
 }
 

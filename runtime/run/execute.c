@@ -7,6 +7,7 @@
 #include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
+#include "core/events.h"
 #include "core/hash.h"
 #include <pthread.h>
 #include <sched.h>
@@ -457,6 +458,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
         return OLY_MEMORY;
+    oly_event_call(site, (int64_t)r->number, (int64_t)plan->fingerprint);
     if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
         release_run(&r->job);
         return OLY_OK;

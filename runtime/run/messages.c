@@ -3,6 +3,7 @@
 #include "run/messages.h"
 #include "run/device_order.h"
 #include "run/executor.h"
+#include "core/events.h"
 
 const oly_ticket *oly_next_ticket(oly_run *r)
 {
@@ -26,10 +27,26 @@ static void enter(const oly_run *r)
         oly_executor_open(r);
 }
 
+static void record_start(const oly_run *r, const oly_exchange *x, const oly_ticket *ticket)
+{
+    oly_event_at(OLY_EVENT_EXCHANGE, OLY_EVENT_BEGIN, r->site, oly_exchange_partner(x), oly_exchange_bytes_sent(x),
+                 (int64_t)ticket->sequence);
+}
+
+/* Those that fail stay open. */
+static oly_status record_end(const oly_run *r, const oly_exchange *x, oly_status st)
+{
+    if (st == OLY_OK)
+        oly_event_at(OLY_EVENT_EXCHANGE, OLY_EVENT_FINISH, r->site, oly_exchange_partner(x),
+                     oly_exchange_bytes_received(x), (int64_t)oly_exchange_sequence(x));
+    return st;
+}
+
 oly_status oly_messages_start(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
 {
     OLY_TRY(oly_drain(r));
     enter(r);
+    record_start(r, x, ticket);
     return leave(r, oly_exchange_start(x, ticket, r->base));
 }
 
@@ -43,13 +60,14 @@ oly_status oly_messages_leave_pending(oly_run *r, oly_exchange *x, const oly_tic
 oly_status oly_messages_finish(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
 {
     enter(r);
-    return leave(r, oly_exchange_finish(x, ticket, r->base));
+    return record_end(r, x, leave(r, oly_exchange_finish(x, ticket, r->base)));
 }
 
 oly_status oly_messages_begin_pending(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
 {
     OLY_TRY(oly_drain(r));
     enter(r);
+    record_start(r, x, ticket);
     OLY_TRY(leave(r, oly_exchange_begin(x, ticket, r->base)));
     oly_exchange_leave(x, ticket, r->base);
     return OLY_OK;
@@ -65,7 +83,7 @@ oly_status oly_messages_send(oly_run *r, oly_exchange *x, int peer)
 oly_status oly_messages_join(oly_run *r, oly_exchange *x)
 {
     enter(r);
-    return leave(r, oly_exchange_join(x));
+    return record_end(r, x, leave(r, oly_exchange_join(x)));
 }
 
 oly_status oly_messages_await(oly_run *r, oly_exchange *x, int peer)
