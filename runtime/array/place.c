@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays from host memory, and moving arrays to other shardings. */
-#include "array/array.h"
+#include "array/place.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/origin.h"
@@ -128,8 +128,7 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     return oly_dispatch(oly_compose_place, 1, &operand, &recipe);
 }
 
-/* Gives an array of per-process data an origin: processes create it together, by one call. */
-static oly_status note_made(oly_array x, uint64_t how)
+oly_status oly_note_made(oly_array x, uint64_t how)
 {
     uint64_t event = oly_hash_mix(how, (uint64_t)x->type.dtype << 8 | (uint64_t)x->type.rank),
              value = x->identity.value;
@@ -186,8 +185,7 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
     return oly_buffer_unmap(x->shard[s], OLY_ACCESS_WRITE, bytes, host);
 }
 
-/* The checked type of an array assembled from parts. */
-static oly_status given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type)
+oly_status oly_given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type)
 {
     if ((unsigned)dtype >= OLY_N_DTYPES)
         return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
@@ -205,7 +203,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
 {
     oly_type type;
     const int *positions;
-    OLY_TRY(given_type(sharding, dtype, rank, global_shape, &type));
+    OLY_TRY(oly_given_type(sharding, dtype, rank, global_shape, &type));
     int n = oly_mesh_local_positions(sharding->mesh, &positions);
     oly_box *boxes = oly_malloc(sizeof *boxes * (size_t)(n + 1));
     if (!boxes)
@@ -233,7 +231,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
     for (int s = 0; s < n && st == OLY_OK; s++)
         st = copy_shard(*out, s, boxes, n, data, local_shape);
     if (st == OLY_OK)
-        st = note_made(*out, 23);
+        st = oly_note_made(*out, 23);
     oly_release(boxes);
     return st;
 }
@@ -324,7 +322,7 @@ static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, 
 {
     oly_type type;
     const int *positions;
-    OLY_TRY(given_type(sharding, dtype, rank, global_shape, &type));
+    OLY_TRY(oly_given_type(sharding, dtype, rank, global_shape, &type));
     int wanted = oly_mesh_local_positions(sharding->mesh, &positions);
     if (n != wanted)
         return oly_fail(OLY_INVALID,
@@ -335,7 +333,7 @@ static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, 
         return OLY_MEMORY;
     oly_status st = share_parts(*out, &type, parts);
     if (st == OLY_OK)
-        st = note_made(*out, 29);
+        st = oly_note_made(*out, 29);
     if (st != OLY_OK)
         oly_free(*out);
     return st;

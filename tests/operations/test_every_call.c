@@ -247,6 +247,10 @@ static oly_shard_map_options give_oly_shard_map_options(int pick)
 {
     return (oly_shard_map_options){.axis_names = pick == NONSENSE ? "?" : NULL};
 }
+static oly_broadcast_options give_oly_broadcast_options(int pick)
+{
+    return (oly_broadcast_options){.is_source = pick != FINE};
+}
 static oly_vmap_options give_oly_vmap_options(int pick)
 {
     return (oly_vmap_options){.axis_name = pick == NONSENSE ? "?" : pick == GONE ? give_const_char_p(NONSENSE) : NULL};
@@ -346,6 +350,26 @@ static int *give_int_p(int pick)
 {
     (void)pick;
     return NULL;
+}
+static oly_index_box *give_oly_index_box_p(int pick)
+{
+    static oly_index_box boxes[LIST];
+    return pick == FINE ? boxes : NULL;
+}
+static oly_status fill_nothing(const oly_index_box *box, void *memory, void *user)
+{
+    (void)box, (void)memory, (void)user;
+    return OLY_OK;
+}
+static oly_status fill_badly(const oly_index_box *box, void *memory, void *user)
+{
+    (void)box, (void)memory, (void)user;
+    oly_add(v.gone_array, 1);
+    return (oly_status)-1;
+}
+static oly_shard_function give_oly_shard_function(int pick)
+{
+    return pick == FINE ? fill_nothing : pick == GONE ? fill_badly : NULL;
 }
 static char ***give_char_p_p_p(int pick)
 {

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all calls share that assemble an array from the parts of the processes (place.c, processes/). Private to runtime/array. */
+#ifndef OLY_ARRAY_PLACE_H
+#define OLY_ARRAY_PLACE_H
+#include "array/array.h"
+
+/* The checked type of an array assembled from parts. */
+oly_status oly_given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type);
+/* Gives an array of per-process data an origin: processes create it together, by one call. how: a number for each such call. */
+oly_status oly_note_made(oly_array x, uint64_t how);
+#endif
