@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays as text and pictures: the public printing functions, on top of format.c, draw.c, printf.c and png.c. */
+/* Arrays as text and pictures: the public printing functions, on top of format.c, draw.c and printf.c. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/draw.h"
 #include "array/format.h"
-#include "array/png.h"
-#include "array/origin.h"
-#include "array/unanimous.h"
-#include "communicator.h"
-#include "core/hash.h"
-#include <olympus/ops.h>
 #include "array/printf.h"
-#include "communicator.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -201,79 +194,4 @@ oly_status(oly_visualize)(FILE *file, oly_array x)
     OLY_TRY(oly_need_array(x));
     oly_status st = x->graph ? oly_array_readable(x) : draw(file, x->sharding, x->type.rank, x->type.shape);
     return oly_raise(st);
-}
-
-/* -- pictures ----------------------------------------------------------------------------------------------------------------- */
-
-/* Processes without a part of the picture learn the status from the one that wrote it. */
-static oly_status tell_of_picture(oly_array values, const char *path, oly_status st)
-{
-    uint64_t origin = oly_origin_of(values), id = origin ? oly_hash_text(origin, path) : 0;
-    oly_mesh mesh = values->sharding->mesh;
-    int keeper = oly_mesh_keeper(mesh);
-    int32_t status = (int32_t)st;
-    if (keeper == oly_process_index()) {
-        bool *has_part = oly_mesh_has(mesh);
-        oly_values_keep(id, &status, sizeof status, has_part);
-        oly_release(has_part);
-    }
-    if (values->n_shards > 0)
-        return st;
-    OLY_TRY(oly_values_ask(keeper, id, &status, sizeof status, "a picture"));
-    return status == OLY_OK
-               ? OLY_OK
-               : oly_fail((oly_status)status, "writing the picture failed on rank %d, which says why", keeper);
-}
-
-static oly_status write_picture(const char *path, oly_array values, const float *data, double low, double high)
-{
-    oly_mesh mesh = values->sharding->mesh;
-    bool left_out = oly_mesh_leaves_out(mesh);
-    oly_status st = OLY_OK;
-    if (oly_process_index() == (left_out ? oly_mesh_keeper(mesh) : 0))
-        st = oly_png_write(path, values->type.shape[0], values->type.shape[1], data, low, high);
-    st = oly_unanimous(mesh, st, "writing the picture");
-    return left_out ? tell_of_picture(values, path, st) : st;
-}
-
-/* The range must be the same on all processes. (The path may differ: processes may have folders of their own.) */
-static oly_status note_range(oly_mesh mesh, double low, double high)
-{
-    oly_identity noted;
-    double range[] = {low + 0.0, high + 0.0};
-    return oly_together_note(mesh, oly_hash(29, range, sizeof range), oly_current_site(), &noted);
-}
-
-static oly_status picture(const char *path, oly_array x, double low, double high)
-{
-    if (!path)
-        return oly_fail(OLY_INVALID, "the path is NULL");
-    OLY_TRY(oly_array_readable(x));
-    if (x->type.rank != 2)
-        return oly_fail(OLY_SHAPE, "only a matrix can be written as a picture, not %s", oly_type_short(&x->type));
-    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX)
-        return oly_fail(OLY_DTYPE,
-                        "%s is complex, and a picture shows one real number for each pixel; take oly_abs of it",
-                        oly_type_short(&x->type));
-    OLY_TRY(note_range(x->sharding->mesh, low, high));
-    oly_array values = (oly_astype)(oly_operand_array(x), OLY_FLOAT32);
-    size_t bytes = (size_t)oly_type_size(&x->type) * sizeof(float);
-    float *data = oly_malloc(bytes + 1);
-    oly_status st = data && values ? OLY_OK : oly_out_of_memory(bytes, "a picture");
-    if (values)
-        st = oly_unanimous(x->sharding->mesh, st, "making room for a picture");
-    if (st == OLY_OK)
-        st = (oly_process_allgather)(values, data, bytes);
-    if (st == OLY_OK)
-        st = write_picture(path, values, data, low, high);
-    oly_release(data);
-    oly_free(values);
-    return st;
-}
-
-oly_status(oly_write_png)(const char *path, oly_array x, double low, double high)
-{
-    OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_array(x));
-    return oly_raise(picture(path, x, low, high));
 }

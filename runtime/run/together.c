@@ -102,6 +102,14 @@ uint64_t oly_together_digest_of_all(const oly_identity *x)
     return oly_process_set_is_all(x->set) ? digest(x) : 0;
 }
 
+uint64_t oly_together_digest_in(oly_mesh mesh, const oly_identity *x)
+{
+    oly_process_set *set;
+    if (!x->set || set_of_mesh(mesh, &set) != OLY_OK || !set)
+        return 0;
+    return oly_process_set_within(set, x->set) ? digest(x) : 0;
+}
+
 /* An operand that only the members of a smaller set know is a call of theirs, too. */
 static void share(oly_together *t, const oly_identity *x, uint64_t operand)
 {

@@ -56,6 +56,8 @@ static inline bool oly_together_verified(const oly_identity *x)
 }
 /* The identity of the array among all processes; 0: not all know it. */
 uint64_t oly_together_digest_of_all(const oly_identity *x);
+/* The same among the processes of the mesh. */
+uint64_t oly_together_digest_in(oly_mesh mesh, const oly_identity *x);
 /* After all queued calls: a meeting of the processes of the mesh, if there are several. */
 oly_status oly_together_meet(oly_mesh mesh, const char *call);
 void oly_together_forget(void); /* at finalize */

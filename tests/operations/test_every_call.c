@@ -236,6 +236,14 @@ static oly_gradient_options give_oly_gradient_options(int pick)
                                      [NONSENSE] = {.argnums = "?"}};
     return o[pick];
 }
+static oly_frame_options give_oly_frame_options(int pick)
+{
+    oly_frame_options o[PICKS] = {[NOT_GIVEN] = {.number = -1},
+                                  [GONE] = {.colours = give_const_char_p(NONSENSE)},
+                                  [OTHER_KIND] = {.origin = give_const_char_p(OTHER_KIND), .low = 1},
+                                  [NONSENSE] = {.largest = INT_MAX, .scale = -1}};
+    return o[pick];
+}
 static oly_jit_options give_oly_jit_options(int pick)
 {
     oly_jit_options o[PICKS] = {[GONE] = {.name = give_const_char_p(NONSENSE)},

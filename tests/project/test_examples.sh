@@ -197,6 +197,9 @@ refuses 'train with 4 devices' 'needs 8 devices, there are 4' 1 4 train
 refuses 'matmul with 3 devices' 'needs an even number of devices, there are 3' 1 3 matmul
 refuses 'toy with 4 devices' '8 devices' 1 4 toy
 refuses 'explicit with 4 devices' 'at least 8 are needed' 1 4 explicit
+run 2 4 formats "$scratch"
+cp "$scratch/out" "$scratch/text"
+prints "formats" formats.txt
 refuses 'layer with 4 devices' 'at least 8 are needed' 1 4 layer
 for program in shard_map linear_algebra placement; do
     refuses "$program with 4 devices" 'needs 8 devices, there are 4' 1 4 $program
