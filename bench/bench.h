@@ -16,7 +16,7 @@ struct bench_row {
 
 /* Tables end with a row without a name. */
 extern const bench_row bench_heat_rows[], bench_field_rows[], bench_array_rows[], bench_call_rows[],
-    bench_movement_rows[], bench_reshard_rows[], bench_plan_rows[];
+    bench_movement_rows[], bench_reshard_rows[], bench_plan_rows[], bench_index_rows[];
 
 typedef struct bench_settings {
     bool quick;  /* small sizes: shows that a row works, measures nothing */

@@ -14,7 +14,7 @@
 enum { LEAST_REPEATS = 3 };
 
 static const bench_row *const tables[] = {bench_heat_rows,     bench_field_rows,   bench_array_rows, bench_call_rows,
-                                          bench_movement_rows, bench_reshard_rows, bench_plan_rows};
+                                          bench_movement_rows, bench_reshard_rows, bench_plan_rows,  bench_index_rows};
 
 #define FOR_EACH_ROW(row)                                                                                              \
     for (size_t table_ = 0; table_ < sizeof tables / sizeof tables[0]; table_++)                                       \

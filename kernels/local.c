@@ -7,6 +7,7 @@
 
 enum {
     MOST_CHUNKS = 16,
+    ENOUGH_BYTES = 512,  /* of a piece of a row that a chunk updates */
     ENOUGH_WORK = 65536, /* element-operations worth a chunk: about 20 microseconds */
     LONG_LINE = 32768,   /* elements of a scanned line worth a part */
     MOST_PARTS = 16,
@@ -129,7 +130,17 @@ int oly_scan_parts(const oly_local_task *t)
     return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)oly_smaller(MOST_PARTS, n / LONG_LINE);
 }
 
-/* The first dimension that is long enough, preferring those that are not indexed; -1: rank 0. */
+/* Bytes of the consecutive elements from dimension d on. */
+static int64_t row_bytes(const oly_local_task *t, int d)
+{
+    int64_t bytes = (int64_t)oly_element_bytes[t->out.dtype];
+    for (; d < t->out.rank; d++)
+        bytes *= t->out.extent[d];
+    return bytes;
+}
+
+/* The first dimension that is long enough, preferring those that are not indexed unless chunks would get short pieces of
+ * many rows; -1: rank 0. */
 int oly_scatter_cut(const oly_local_task *t)
 {
     int best = -1;
@@ -137,7 +148,8 @@ int oly_scatter_cut(const oly_local_task *t)
         bool indexed = false;
         for (int a = 0; a < t->n_axes; a++)
             indexed = indexed || t->axes[a] == d;
-        if (!indexed && t->out.extent[d] >= 4 * MOST_CHUNKS)
+        bool whole_rows = d < t->n_batch || row_bytes(t, d) >= (int64_t)MOST_CHUNKS * ENOUGH_BYTES;
+        if (!indexed && whole_rows && t->out.extent[d] >= 4 * MOST_CHUNKS)
             return d;
         if (best < 0 || t->out.extent[d] > t->out.extent[best])
             best = d;
@@ -152,6 +164,13 @@ static bool cuts_indexed(const oly_local_task *t)
         if (t->axes[a] == cut)
             return true;
     return false;
+}
+
+/* Elements that one index updates. */
+static int64_t updated_elements(const oly_local_task *t)
+{
+    const oly_local_operand *updates = &t->in[t->n_in - 1];
+    return oly_local_count(updates, -1) / oly_larger(1, oly_local_count(&t->in[1], -1));
 }
 
 int oly_local_phases(const oly_local_task *t)
@@ -196,8 +215,8 @@ int oly_local_chunks(const oly_local_task *t, int phase)
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
         chunks = oly_smaller(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
     chunks = oly_smaller(chunks, pieces(t));
-    if (scatters(t) && cuts_indexed(t)) /* each goes through all indexes */
-        chunks = oly_smaller(chunks, 4);
+    if (scatters(t) && cuts_indexed(t)) /* each reads all indexes, which costs like a few elements of each row */
+        chunks = oly_smaller(chunks, 4 + updated_elements(t) / 16);
     return chunks < 1 ? 1 : (int)chunks;
 }
 

@@ -5,7 +5,7 @@
 #include "local_table.h"
 #include <string.h>
 
-enum { WIDTH = 256 };
+enum { WIDTH = 512, BLOCK = 64, AHEAD = 8 };
 
 #define SAME(x) (x)
 
@@ -20,16 +20,39 @@ typedef bool beats(const void *x, const void *y);
 
 /* A: the type in which elements are compared */
 #define BETTER(name, op, d, T, A, of)                                                                                  \
+    /* Is any of BLOCK adjacent candidates better than its best, or than the only one? Most blocks have none. */       \
+    static bool name##_any_##d(const T *x, const A *held, int64_t each)                                                \
+    {                                                                                                                  \
+        int any = 0;                                                                                                   \
+        if (each == 0) {                                                                                               \
+            const A best = *held;                                                                                      \
+            for (int j = 0; j < BLOCK; j++) {                                                                          \
+                const A next = of(x[j]);                                                                               \
+                any |= (next op best) | (next != next);                                                                \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            for (int j = 0; j < BLOCK; j++) {                                                                          \
+                const A next = of(x[j]);                                                                               \
+                any |= (next op held[j]) | (next != next);                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        return any;                                                                                                    \
+    }                                                                                                                  \
     static void name##_row_##d(int64_t width, void *best, int64_t *number, const void *in, int64_t column, int64_t at, \
                                bool first)                                                                             \
     {                                                                                                                  \
         A *held = best;                                                                                                \
         const T *x = in;                                                                                               \
-        for (int64_t j = 0; j < width; j++) {                                                                          \
-            const A next = of(x[j * column]);                                                                          \
-            const bool better = first || next op held[j] || (next != next && held[j] == held[j]);                      \
-            held[j] = better ? next : held[j];                                                                         \
-            number[j] = better ? at : number[j];                                                                       \
+        for (int64_t begin = 0; begin < width; begin += BLOCK) {                                                       \
+            int64_t end = width - begin < BLOCK ? width : begin + BLOCK;                                               \
+            if (!first && column == 1 && end - begin == BLOCK && !name##_any_##d(x + begin, held + begin, 1))          \
+                continue;                                                                                              \
+            for (int64_t j = begin; j < end; j++) {                                                                    \
+                const A next = of(x[j * column]);                                                                      \
+                const bool better = first || next op held[j] || (next != next && held[j] == held[j]);                  \
+                held[j] = better ? next : held[j];                                                                     \
+                number[j] = better ? at : number[j];                                                                   \
+            }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     static void name##_run_##d(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at,     \
@@ -38,11 +61,16 @@ typedef bool beats(const void *x, const void *y);
         const T *x = in;                                                                                               \
         A held = first ? of(x[0]) : *(A *)best;                                                                        \
         int64_t where = first ? at : *number;                                                                          \
-        for (int64_t k = 0; k < n && held == held; k++) {                                                              \
-            const A next = of(x[k * stride]);                                                                          \
-            if (next op held || next != next) {                                                                        \
-                held = next;                                                                                           \
-                where = at + k;                                                                                        \
+        for (int64_t begin = 0; begin < n && held == held; begin += BLOCK) {                                           \
+            int64_t end = n - begin < BLOCK ? n : begin + BLOCK;                                                       \
+            if (stride == 1 && end - begin == BLOCK && !name##_any_##d(x + begin, &held, 0))                           \
+                continue;                                                                                              \
+            for (int64_t k = begin; k < end && held == held; k++) {                                                    \
+                const A next = of(x[k * stride]);                                                                      \
+                if (next op held || next != next) {                                                                    \
+                    held = next;                                                                                       \
+                    where = at + k;                                                                                    \
+                }                                                                                                      \
             }                                                                                                          \
         }                                                                                                              \
         *(A *)best = held;                                                                                             \
@@ -103,6 +131,13 @@ static box box_of(const oly_local_task *t)
     return b;
 }
 
+/* Rows are usually far apart: processors do not guess the next. */
+static void fetch_row(const char *row, int64_t bytes)
+{
+    for (int64_t b = 0; b < bytes; b += 64)
+        __builtin_prefetch(row + b);
+}
+
 /* Finds one or more results, the first at `in`: iterates over all reduced dimensions but the last. */
 static void find(const oly_local_task *t, const box *b, int64_t width, int64_t column, const char *in, double *best,
                  int64_t *number)
@@ -121,9 +156,12 @@ static void find(const oly_local_task *t, const box *b, int64_t width, int64_t c
             runs[smallest][t->in[0].dtype](b->reduced[last], best, number, in + offset * bytes, b->reduced_stride[last],
                                            first, o == 0);
         else
-            for (int64_t k = 0; k < b->reduced[last]; k++)
+            for (int64_t k = 0; k < b->reduced[last]; k++) {
+                if (k + AHEAD < b->reduced[last])
+                    fetch_row(in + (offset + (k + AHEAD) * b->reduced_stride[last]) * bytes, width * bytes);
                 rows[smallest][t->in[0].dtype](width, best, number, in + (offset + k * b->reduced_stride[last]) * bytes,
                                                column, first + k, o == 0 && k == 0);
+            }
         for (int d = last - 1; d >= 0 && ++at[d] == b->reduced[d]; d--)
             at[d] = 0;
     }

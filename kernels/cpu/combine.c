@@ -32,7 +32,8 @@
 #define SMALLER_c64                 SMALLER_COMPLEX
 #define SMALLER_c128                SMALLER_COMPLEX
 
-#define LANES 64
+#define LANES  64
+#define ACROSS 64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
 
 /* Element type S(T, U), U the type of its arithmetic, under one combiner. */
 #define COMBINER(name, s, T, U, op)                                                                                    \
@@ -47,8 +48,25 @@
         T *result = out;                                                                                               \
         const T *x0 = px, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                     \
         const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                            \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                           \
-        {                                                                                                              \
+        int64_t i = 0;                                                                                                 \
+        for (; i + ACROSS <= n; i += ACROSS) {                                                                         \
+            T a[ACROSS], b[ACROSS], c[ACROSS];                                                                         \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                a[j] = op(T, U, x0[i + j], x1[i + j]);                                                                 \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                b[j] = op(T, U, x2[i + j], x3[i + j]);                                                                 \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                a[j] = op(T, U, a[j], b[j]);                                                                           \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                b[j] = op(T, U, x4[i + j], x5[i + j]);                                                                 \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                c[j] = op(T, U, x6[i + j], x7[i + j]);                                                                 \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                b[j] = op(T, U, b[j], c[j]);                                                                           \
+            for (int j = 0; j < ACROSS; j++)                                                                           \
+                result[i + j] = op(T, U, a[j], b[j]);                                                                  \
+        }                                                                                                              \
+        for (; i < n; i++) {                                                                                           \
             const T a = op(T, U, x0[i], x1[i]), b = op(T, U, x2[i], x3[i]);                                            \
             const T c = op(T, U, x4[i], x5[i]), d = op(T, U, x6[i], x7[i]);                                            \
             const T ab = op(T, U, a, b), cd = op(T, U, c, d);                                                          \

@@ -15,9 +15,52 @@
 
 /* to[i] = to[i] op from[i], i < n */
 typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride);
-/* to[offset[i]] = to[offset[i]] op from[i], in order, where state[i] > 0 */
-typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,
-                        int64_t from_stride);
+/* The updates which[k] of `step` elements each, in order: to[offset[k] + i] op from[which[k] * step + i], i < n. */
+typedef void combine_rows(int64_t rows, const int64_t *offset, const int16_t *which, int64_t n, void *to,
+                          const void *from, int64_t step);
+
+/* A row is an element, or consecutive elements on both sides. An element that takes several updates in a row stays in a
+ * register, rounded after each; rows elsewhere are fetched ahead of time. */
+#define ROWS(name, d, T, A, op, of, to_element)                                                                        \
+    static void rows_##name##_##d(int64_t rows, const int64_t *offset, const int16_t *which, int64_t n, void *to,      \
+                                  const void *from, int64_t step)                                                      \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        if (n == 1) {                                                                                                  \
+            for (int64_t k = 0; k < rows;) {                                                                           \
+                int64_t at = offset[k];                                                                                \
+                T value = y[at];                                                                                       \
+                do                                                                                                     \
+                    value = (T)to_element(op(A, of(value), of(x[which[k] * step])));                                   \
+                while (++k < rows && offset[k] == at);                                                                 \
+                y[at] = value;                                                                                         \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t k = 0; k < rows; k++) {                                                                           \
+            T *at = y + offset[k];                                                                                     \
+            const T *value = x + which[k] * step;                                                                      \
+            fetch_ahead(rows, offset, which, k, n *(int64_t)sizeof(T), (const char *)to, (const char *)from,           \
+                        (int64_t)sizeof(T), step);                                                                     \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) at[i] =                                               \
+                (T)to_element(op(A, of(at[i]), of(value[i])));                                                         \
+        }                                                                                                              \
+    }
+
+enum { AHEAD = 6, LINE = 64, MOST_AHEAD = 512 }; /* rows; bytes: of a cache line, of a row fetched ahead */
+
+/* The row AHEAD of row k: processors do not guess where it is. */
+static inline void fetch_ahead(int64_t rows, const int64_t *offset, const int16_t *which, int64_t k, int64_t bytes,
+                               const char *to, const char *from, int64_t element, int64_t step)
+{
+    if (k + AHEAD >= rows)
+        return;
+    for (int64_t b = 0; b < bytes && b < MOST_AHEAD; b += LINE) {
+        __builtin_prefetch(to + offset[k + AHEAD] * element + b, 1);
+        __builtin_prefetch(from + which[k + AHEAD] * step * element + b, 0);
+    }
+}
 
 #define COMBINE(name, d, T, A, op, of, to_element)                                                                     \
     static void name##_##d(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride)              \
@@ -30,15 +73,7 @@ typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t
             for (int64_t i = 0; i < n; i++)                                                                            \
                 y[i * to_stride] = (T)to_element(op(A, of(y[i * to_stride]), of(x[i * from_stride])));                 \
     }                                                                                                                  \
-    static void at_##name##_##d(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,     \
-                                int64_t from_stride)                                                                   \
-    {                                                                                                                  \
-        T *y = to;                                                                                                     \
-        const T *x = from;                                                                                             \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            if (state[i] > 0)                                                                                          \
-                y[offset[i]] = (T)to_element(op(A, of(y[offset[i]]), of(x[i * from_stride])));                         \
-    }
+    ROWS(name, d, T, A, op, of, to_element)
 /* U: integers wrap */
 #define INTEGERS(a, number, name, s, T, U, ...)                                                                        \
     COMBINE(add, s, U, U, ADD, SAME, SAME)                                                                             \
@@ -64,29 +99,12 @@ OLY_NARROW_TYPES(NARROW, )
 OLY_WIDE_TYPES(WIDE, )
 OLY_COMPLEX_TYPES(COMPLEX, )
 
-typedef struct pair {
-    uint64_t half[2];
-} pair;
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8)));
 COMBINE(set, 1, uint8_t, uint8_t, SET, SAME, SAME)
 COMBINE(set, 2, uint16_t, uint16_t, SET, SAME, SAME)
 COMBINE(set, 4, uint32_t, uint32_t, SET, SAME, SAME)
 COMBINE(set, 8, uint64_t, uint64_t, SET, SAME, SAME)
-static void set_16(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride)
-{
-    pair *y = to;
-    const pair *x = from;
-    for (int64_t i = 0; i < n; i++)
-        y[i * to_stride] = x[i * from_stride];
-}
-static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,
-                      int64_t from_stride)
-{
-    pair *y = to;
-    const pair *x = from;
-    for (int64_t i = 0; i < n; i++)
-        if (state[i] > 0)
-            y[offset[i]] = x[i * from_stride];
-}
+COMBINE(set, 16, pair, pair, SET, SAME, SAME)
 
 /* A set depends on sizes only; bool: add and max are or, multiply and min are and. */
 #define BY_SIZE(f, T)                                                                                                  \
@@ -102,7 +120,7 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
             ROW(form##mul, form##min), ROW(form##add, form##max)                                                       \
     }
 static combine *const combine_of[5][OLY_N_DTYPES] = CELLS();
-static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);
+static combine_rows *const combine_rows_of[5][OLY_N_DTYPES] = CELLS(rows_);
 
 /* -- one chunk's part ------------------------------------------------------------------------------------------------ */
 
@@ -226,6 +244,49 @@ static windows windows_of(const oly_local_task *t, const part *p, int64_t *to_of
     return w;
 }
 
+/* Those of n positions (oly_positions_length) from k on that are in this part, in order: how many, the offset of each,
+ * and which[]: its number from k on. */
+static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)
+{
+    int8_t state[OLY_POSITIONS];
+    int64_t rows = 0;
+    oly_positions_follow(p, k, n, offset, state);
+    for (int64_t j = 0; j < n; j++) { /* no branch: the chunks' parts are visited in no order */
+        offset[rows] = offset[j];
+        which[rows] = (int16_t)j;
+        rows += state[j] > 0;
+    }
+    return rows;
+}
+
+/* The same where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. */
+#define SELECT(I)                                                                                                      \
+    static int64_t select_##I(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)           \
+    {                                                                                                                  \
+        const oly_index_axis *x = &p->axis[0];                                                                         \
+        const I *index = (const I *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);              \
+        int64_t step = oly_positions_step(p, x->at->stride), rows = 0;                                                 \
+        uint64_t here = x->high > x->low ? (uint64_t)(x->high - x->low) : 0;                                           \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            int64_t at = index[j * step];                                                                              \
+            offset[rows] = (at - x->origin) * x->stride;                                                               \
+            which[rows] = (int16_t)j;                                                                                  \
+            rows += (uint64_t)at - (uint64_t)x->low < here;                                                            \
+        }                                                                                                              \
+        return rows;                                                                                                   \
+    }
+SELECT(int32_t)
+SELECT(int64_t)
+
+typedef int64_t selection(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which);
+
+static selection *selection_of(const oly_positions *p)
+{
+    if (p->n_axes != 1 || p->n_batch != 0 || p->mode != OLY_INDEX_FILL)
+        return select_positions;
+    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_int32_t;
+}
+
 void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                    int chunk, int n_chunks)
 {
@@ -245,25 +306,26 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
             positions.axis[a].high = positions.axis[a].low + p.high;
             positions.axis[a].low += p.low;
         }
+    selection *select = selection_of(&positions);
     int last = w.rank - 1;
     int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS];
-    int8_t state[OLY_POSITIONS];
+    int16_t which[OLY_POSITIONS];
     for (int64_t k = 0, n; k < positions.count && w.extent[last] > 0; k += n) {
         n = oly_positions_length(&positions, k, positions.count - k);
         if (!has_batch(&p, &positions, k))
             continue;
-        oly_positions_follow(&positions, k, n, offset, state);
+        int64_t rows = select(&positions, k, n, offset, which);
         const char *from = (const char *)in[t->n_in - 1] +
                            (oly_local_offset(positions.rank, positions.extent, u->stride, -1, k) + from_offset) * bytes;
         char *to = (char *)out + to_offset * bytes;
-        if (w.count == 1 && w.extent[last] == 1) {
-            combine_at_of[t->op - OLY_LOCAL_SCATTER][u->dtype](n, to, offset, state, from, step);
+        if (w.count == 1 && (w.extent[last] == 1 || (w.to[last] == 1 && w.from[last] == 1))) {
+            combine_rows_of[t->op - OLY_LOCAL_SCATTER][u->dtype](rows, offset, which, w.extent[last], to, from, step);
             continue;
         }
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t run = 0; run < w.count && state[j] > 0; run++)
+        for (int64_t j = 0; j < rows; j++)
+            for (int64_t run = 0; run < w.count; run++)
                 apply(w.extent[last], to + (offset[j] + oly_local_offset(last, w.extent, w.to, -1, run)) * bytes,
-                      w.to[last], from + (j * step + oly_local_offset(last, w.extent, w.from, -1, run)) * bytes,
+                      w.to[last], from + (which[j] * step + oly_local_offset(last, w.extent, w.from, -1, run)) * bytes,
                       w.from[last]);
     }
 }
