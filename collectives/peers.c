@@ -57,6 +57,8 @@ static void take_place(int slot, int rank)
     atomic_store(&mine->pid, getpid());
     atomic_store(&mine->pid_space, pid_space());
     atomic_store(&mine->waits_for, OLY_WAITS_FOR_NOBODY);
+    atomic_store(&mine->leaving, OLY_STAYS);
+    atomic_store(&mine->told, 0);
     atomic_store(&mine->begun, 1);
 }
 
@@ -185,6 +187,90 @@ void oly_peers_late(const void *unused, oly_late *late)
     late->otherwise = absent > 0                                ? "other processes of this node"
                       : peers.memory && peers.here < peers.size ? "ranks of other nodes"
                                                                 : "other ranks";
+}
+
+/* -- for the flight recorder ----------------------------------------------------------------------------------
+ * Async-signal-safe. */
+
+/* The letter of /proc/PID/stat; 0: no such process; '?': it may not be visible here. */
+static char state_of(const oly_progress *p)
+{
+    char path[40] = "/proc/", text[256];
+    if (atomic_load(&p->pid_space) != atomic_load(&oly_progress_here->pid_space))
+        return '?';
+    size_t n = strlen(path);
+    n += oly_raw_digits(path + n, atomic_load(&p->pid));
+    memcpy(path + n, "/stat", sizeof "/stat");
+    oly_raw_read(path, text, sizeof text);
+    const char *end = strrchr(text, ')'); /* of the program's name */
+    return end && end[1] == ' ' ? end[2] : 0;
+}
+
+static bool is_gone(char state)
+{
+    return state == 0 || state == 'Z' || state == 'X';
+}
+
+/* "peer RANK PID STATE ENDED LEAVING WAITS-FOR SINCE MEETINGS LINE CALL FILE WAIT", with tabs. */
+static void record(oly_raw *raw, const oly_progress *p)
+{
+    char state = state_of(p), letter[2] = {is_gone(state) ? '-' : state, 0};
+    const int64_t before[] = {atomic_load(&p->rank), atomic_load(&p->pid)};
+    const int64_t after[] = {atomic_load(&p->ended), atomic_load(&p->leaving),           atomic_load(&p->waits_for),
+                             atomic_load(&p->since), (int64_t)atomic_load(&p->meetings), atomic_load(&p->line)};
+    oly_raw_text(raw, "peer");
+    for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
+        oly_raw_text(raw, "\t");
+        oly_raw_int(raw, before[k]);
+    }
+    oly_raw_text(raw, "\t");
+    oly_raw_field(raw, letter, 1);
+    for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
+        oly_raw_text(raw, "\t");
+        if (k == 3)
+            oly_raw_seconds(raw, after[k]);
+        else
+            oly_raw_int(raw, after[k]);
+    }
+    oly_raw_text(raw, "\t");
+    oly_raw_field(raw, p->call, sizeof p->call);
+    oly_raw_text(raw, "\t");
+    oly_raw_field(raw, p->file, sizeof p->file);
+    oly_raw_text(raw, "\t");
+    oly_raw_field(raw, p->wait, sizeof p->wait);
+    oly_raw_text(raw, "\n");
+}
+
+void oly_peers_record(oly_raw *raw)
+{
+    for (int k = 0; peers.memory && k < peers.here; k++)
+        if (atomic_load(&place(k)->begun) && place(k) != oly_progress_here)
+            record(raw, place(k));
+}
+
+static bool has_failed(const oly_progress *p, bool waiting)
+{
+    int leaving = atomic_load(&p->leaving);
+    bool told = leaving == OLY_LEAVES_BY_ERROR || leaving == OLY_LEAVES_BY_SIGTERM;
+    if (!atomic_load(&p->begun) || p == oly_progress_here || atomic_load(&p->ended) || told)
+        return false;
+    if (leaving == OLY_LEAVES_BY_FAILURE)
+        return true;
+    return is_gone(state_of(p)) && (leaving == OLY_STAYS || waiting);
+}
+
+bool oly_peers_failed(void)
+{
+    bool waiting = atomic_load(&oly_progress_here->waits_for) != OLY_WAITS_FOR_NOBODY;
+    for (int k = 0; peers.memory && k < peers.here; k++)
+        if (has_failed(place(k), waiting))
+            return true;
+    return false;
+}
+
+bool oly_peers_tell_first(void)
+{
+    return !peers.memory || atomic_exchange(&place(0)->told, 1) == 0;
 }
 
 /* -- what it does -------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "core/events.h"
 #include "core/option.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 enum { POLLS_PER_LOOK = 64, SPIN_NS = 20000, LONG_NS = 1000000 };
 /* A rank that has failed in a later call has sent what this one waits for before: which may still be in flight. */
 enum { MOMENT_NS = 50000000 };
+enum { CHECK_NS = 100000000 }; /* between two looks whether another rank has ended */
 
 static bool crowded_node;
 
@@ -128,6 +130,11 @@ bool oly_wait_more(oly_wait *w)
     if (now - w->looked > LONG_NS) {
         w->looked = now;
         oly_inquiry_look();
+        if (now - w->checked > CHECK_NS) {
+            w->checked = now;
+            if (waited > CHECK_NS)
+                oly_recorder_look();
+        }
         if (w->told == 0 && oly_failure_is_told())
             w->told = now;
         if (w->told != 0 && now - w->told > MOMENT_NS)

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/option.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <signal.h>
@@ -45,8 +46,14 @@ static void __attribute__((noreturn)) end_process(int64_t waited, const char *ra
     if (n >= (int)sizeof line)
         line[(n = sizeof line - 1) - 1] = '\n';
     fflush(NULL);
+    line[n - 1] = 0; /* without the newline */
+    oly_recorder_ends(OLY_TIMEOUT, line);
+    line[n - 1] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         _exit(1);
+    line[n - 1] = 0;
+    oly_recorder_failed(OLY_TIMEOUT, line);
+    oly_recording_leave();
     _exit(1);
 }
 
@@ -54,6 +61,8 @@ static void __attribute__((noreturn)) end_process(int64_t waited, const char *ra
 static void look_at_blocking(int64_t waited)
 {
     bool over = waited >= oly_option.timeout * 1000000000;
+    if (waited > TICK_NS)
+        oly_recorder_look();
     if (waited < watch.next && !over)
         return;
     oly_late late = {0};

@@ -265,6 +265,7 @@ oly_status oly_world_start(int *argc, char ***argv)
                         "MPI has been finalised and cannot be started again: call MPI_Finalize after the last "
                         "oly_finalize");
     bool with_mpi = !finalized && (initialized || launch.launcher);
+    oly_recording_begin(&launch);
     if (with_mpi) {
         oly_watch_start(launch.rank);
         if (oly_option.node_ranks == 0)
@@ -282,6 +283,7 @@ oly_status oly_world_start(int *argc, char ***argv)
         world.broken = true;
         return status;
     }
+    oly_recording_join(world.rank, world.size);
     world.started = true;
     return OLY_OK;
 }
@@ -599,6 +601,7 @@ oly_status oly_world_finish(void)
     leave_job(status == OLY_OK && !world.broken);
     oly_failure_forget();
     oly_peers_end();
+    oly_recording_end();
     oly_abort_hook = NULL;
     oly_failure_hook = NULL;
     oly_error_set_rank(-1, 1);
@@ -613,7 +616,8 @@ void oly_world_abort(int exit_status)
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    world.broken = true;          /* no exit handler may wait for others */
+    world.broken = true; /* no exit handler may wait for others */
+    oly_recording_leave();
     oly_watch_abort(exit_status); /* a launcher may hang */
     if (initialized && !finalized)
         MPI_Abort(MPI_COMM_WORLD, exit_status);

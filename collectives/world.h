@@ -3,6 +3,7 @@
 #ifndef OLY_COLLECTIVES_WORLD_H
 #define OLY_COLLECTIVES_WORLD_H
 #include "communicator.h"
+#include "core/raw_text.h"
 #include "core/text.h"
 #include "environment.h"
 #include <mpi.h>
@@ -72,6 +73,7 @@ typedef struct oly_wait {
     int64_t began, next; /* ns; 0 until the first look at the clock; from there to the next notice */
     int64_t asking;      /* ns from the start to the next inquiry to ranks of other nodes */
     int64_t looked;      /* for failures of others, and their inquiries */
+    int64_t checked;     /* whether other ranks have ended */
     int64_t told;        /* when such a failure was reported; 0: none */
 } oly_wait;
 
@@ -116,9 +118,21 @@ void oly_peers_late_here(uint64_t meetings, oly_late *late);
 int oly_peers_culprit(const oly_late *late);
 /* Of this one, adds "; rank 5 is not waiting, its last call is oly_sum (heat.c:40)", and the rank for which that one waits. */
 void oly_peers_describe(oly_text *text, const oly_late *late);
+/* For the flight recorder (core/recorder.h): a line for each other rank of the node; has one of them failed, or ended without
+ * oly_finalize; is this rank the first to say where the files are? Async-signal-safe. */
+void oly_peers_record(oly_raw *raw);
+bool oly_peers_failed(void);
+bool oly_peers_tell_first(void);
 /* Whether the state of this rank is visible here; the second adds it, without the "; ", and returns the rank it waits for. */
 bool oly_peers_see(int rank);
 int oly_peers_describe_seen(oly_text *text, int rank);
+
+/* -- the flight recorder (recording.c) --------------------------------------------------------------------------------- */
+/* Before MPI is initialised; once the rank is known; at the end; and at an end without oly_finalize. */
+void oly_recording_begin(const oly_launch *launch);
+void oly_recording_join(int rank, int size);
+void oly_recording_end(void);
+void oly_recording_leave(void);
 
 /* -- ranks of other nodes (inquiry.c) ------------------------------------------------------------------------------- */
 void oly_inquiry_begin(void); /* from here on inquiries are answered */

@@ -18,6 +18,9 @@ limit_default=${CHECK_TIMEOUT:-120}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 
+# Tests provoke failures by the hundred: those of the flight recorder turn its files on.
+export OLYMPUS_RECORDER=${OLYMPUS_RECORDER:-0}
+
 # Sanitizers: MPI libraries never free some of their own memory, so leaks are checked in single processes only; and locks
 # inside libraries that were compiled without the thread sanitizer would look like races.
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}

@@ -10,7 +10,9 @@
 #include "core/events.h"
 #include "core/machine.h"
 #include "core/option.h"
+#include "core/recorder.h"
 #include "core/simulate.h"
+#include "core/status_socket.h"
 #include "device/device.h"
 #include "device/platform.h"
 #include "device/queue.h"
@@ -126,6 +128,7 @@ static oly_status start(int *argc, char ***argv)
     oly_queue_inline(!oly_world_threads());
     oly_scope_open();
     oly_event_text(OLY_EVENT_START, OLY_EVENT_INSTANT, oly_version(), oly_world_size(), oly_local_device_count());
+    oly_recorder_arm();
     return OLY_OK;
 }
 
@@ -135,6 +138,7 @@ static void end_in_child(void)
     if (!started)
         return;
     atomic_store(&oly_life, OLY_FORKED);
+    oly_status_socket_forget();
     oly_abort_hook = _exit;
 }
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/events.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "core/float_mode.h"
 #include "core/text.h"
 #include <pthread.h>
@@ -242,7 +243,7 @@ static void compose(char *text, size_t size, oly_status status)
              oly_status_text(status));
 }
 
-static void __attribute__((noreturn)) end_job(const char *text)
+static void __attribute__((noreturn)) end_job(oly_status status, const char *text)
 {
     static atomic_bool ending;
     static _Thread_local bool ending_here;
@@ -257,6 +258,7 @@ static void __attribute__((noreturn)) end_job(const char *text)
     else
         fprintf(stderr, "olympus: %s\n", text);
     fflush(NULL);
+    oly_recorder_failed(status, text);
     if (oly_abort_hook)
         oly_abort_hook(1);
     exit(1);
@@ -283,8 +285,11 @@ oly_status oly_raise(oly_status status)
     if (oly_failure_hook && atomic_load(&mode) != OLY_ERRORS_ABORT)
         oly_failure_hook(status);
     oly_drop_message();
-    if (atomic_load(&mode) == OLY_ERRORS_ABORT)
-        end_job(text);
+    if (atomic_load(&mode) == OLY_ERRORS_ABORT) {
+        oly_recorder_ends(status, text);
+        end_job(status, text);
+    }
+    oly_recorder_failed(status, text);
     keep_first(status, text);
     raised.count++;
     raised.latest = status;

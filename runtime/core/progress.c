@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records what this process is doing. See progress.h. Cheap: a call from the same line as the last takes three comparisons. */
 #include "core/progress.h"
+#include "core/ticks.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,8 @@ void oly_progress_note(const oly_site *site)
 void oly_progress_wait(int rank, const char *call, const char *whom)
 {
     oly_progress *p = oly_progress_here;
+    if (atomic_load(&p->waits_for) == OLY_WAITS_FOR_NOBODY)
+        atomic_store(&p->since, oly_monotonic_ns());
     snprintf(p->wait, sizeof p->wait, whom[0] ? "%s for %s" : "%s", call, whom);
     atomic_store(&p->waits_for, rank);
 }

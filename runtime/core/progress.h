@@ -7,6 +7,14 @@
 #include <stdatomic.h>
 
 enum { OLY_WAITS_FOR_NOBODY = -2, OLY_WAITS_FOR_SEVERAL = -1 };
+/* How a process that has not called oly_finalize ends. */
+enum {
+    OLY_STAYS,
+    OLY_LEAVES_BY_ERROR,   /* the program's: a message, no record */
+    OLY_LEAVES_BY_FAILURE, /* a divergence, a time limit, a crash: other ranks record their state, too */
+    OLY_LEAVES_BY_EXIT,    /* the program has called exit */
+    OLY_LEAVES_BY_SIGTERM  /* as it was told */
+};
 
 /* Same layout in all processes of a node, and zero before its process has begun. Texts may be torn when read: every reader
  * terminates them itself. */
@@ -19,6 +27,9 @@ typedef struct oly_progress {
     _Atomic int32_t line;
     char call[60], file[100]; /* of the last call */
     char wait[240];           /* "oly_sum (heat.c:40) for ranks 2, 3", while it waits */
+    _Atomic int32_t leaving;  /* OLY_STAYS ... */
+    _Atomic int32_t told;     /* of the node's first place: a rank has told where the recorder files are */
+    _Atomic int64_t since;    /* ns, CLOCK_MONOTONIC: the begin of the wait */
 } oly_progress;
 
 /* Never NULL: memory of the process itself until there is shared memory. */

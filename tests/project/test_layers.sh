@@ -68,7 +68,7 @@ for folder in runtime/array runtime/array/*/; do
 done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
-layer collectives       core/ environment.h
+layer collectives       core/ environment.h job_name.h
 layer launch            core/
 layer include           olympus/
 layer include/olympus

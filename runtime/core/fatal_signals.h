@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals that end this process, or ask for its state, write the flight recorder first (recorder.h):
+ *
+ *   SIGSEGV SIGBUS SIGFPE SIGILL SIGABRT   recorded, then passed to the handler that was there before, or to the system
+ *   SIGTERM   if the program has no handler: recorded if this process waits for another rank or another has failed, then the process ends
+ *   SIGQUIT   if the program has no handler: recorded, and the process goes on
+ *
+ * Begun after MPI, whose own handlers are called after these. Called by collectives/world.c. */
+#ifndef OLY_CORE_FATAL_SIGNALS_H
+#define OLY_CORE_FATAL_SIGNALS_H
+
+void oly_fatal_signals_begin(void);
+/* Handlers that have been replaced since then stay. */
+void oly_fatal_signals_end(void);
+#endif
