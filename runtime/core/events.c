@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The flight recorder: two rings of slots. See events.h.
  *
- *   calls    written by the thread whose turn it is to call Olympus: its position needs no atomic addition
+ *   calls    written by the thread whose turn it is to call Olympus, so that its position needs no atomic addition; slots are small
  *   others   written by any thread, which takes the next position by an atomic addition
  *
  * A slot has the number of its event, 0 while it is being written; a reader copies a slot and reads the number again. A thread that
- * stops in the middle of a slot until the ring has come round may mix two events, never more than numbers: pointers are those of one
- * of them, texts end. The reader merges the rings by time. */
+ * stops in the middle of a slot until the ring has come round may mix two events, but each word is one that was written: pointers
+ * are valid, texts end. The reader merges the rings by time. */
 #include "core/events.h"
 #include <string.h>
 
@@ -21,12 +21,9 @@ const oly_event_row oly_event_rows[OLY_N_EVENTS] = {
 #undef TEXT
 };
 
-enum {
-    SLOTS = 1024,
-    WORDS = OLY_EVENT_TEXT / 8,
-    CALLS = 0,
-    OTHERS = 1
-}; /* more than are kept: the oldest are being overwritten */
+/* Slots: more than are kept, since the oldest are being overwritten. */
+enum { SLOTS = 1024, WORDS = OLY_EVENT_TEXT / 8 };
+enum { CALLS, OTHERS };
 
 typedef struct slot {
     _Atomic uint64_t number; /* from 1; 0: being written, or empty */
@@ -37,10 +34,18 @@ typedef struct slot {
     _Atomic uint64_t text[WORDS];
 } slot;
 
-static struct {
-    _Atomic uint64_t count;
-    slot slots[SLOTS];
-} rings[2] __attribute__((aligned(64)));
+typedef struct call_slot {
+    _Atomic uint64_t head; /* the call's number, as far as 32 bits hold it, and its line; 0: being written, or empty */
+    _Atomic int64_t ticks;
+    _Atomic(const char *) call, file;
+} call_slot;
+
+static _Atomic uint64_t counts[2];
+static slot others[SLOTS] __attribute__((aligned(64)));
+static call_slot calls[SLOTS] __attribute__((aligned(64)));
+
+#define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
+#define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 
 /* -- threads ----------------------------------------------------------------------------------------------------------------- */
 
@@ -54,85 +59,106 @@ int oly_event_thread(void)
     return own_thread;
 }
 
-/* -- writing ----------------------------------------------------------------------------------------------------------------- */
+/* -- time --------------------------------------------------------------------------------------------------------------------
+ * Reading the clock costs more than the rest of a call's event and several percent of a small call, so a call takes the time of
+ * the event before it, and every eighth looks. */
 
-#define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
-#define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
+enum { CALLS_PER_LOOK = 8 };
+static _Atomic int64_t latest;
 
-static uint64_t head_of(oly_event_kind kind, oly_event_phase phase, int line)
+static inline int64_t look(void)
 {
-    return (uint64_t)kind | (uint64_t)phase << 8 | (uint64_t)(oly_event_thread() & 0xffff) << 16 |
-           (uint64_t)(uint32_t)line << 32;
+    int64_t now = oly_ticks();
+    SET(latest, now);
+    return now;
 }
 
-/* Begins event number n of the ring, and writes what all events have. */
-static inline slot *begin(int ring, uint64_t n, uint64_t head, oly_site site)
+/* -- writing ----------------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t call_head(uint64_t n, int line)
 {
-    slot *s = &rings[ring].slots[(n - 1) % SLOTS];
+    return (n & 0xffffffff) << 32 | (uint64_t)(uint32_t)line;
+}
+
+void oly_event_call(oly_site site)
+{
+    uint64_t n = GET(counts[CALLS]) + 1;
+    call_slot *s = &calls[n % SLOTS];
+    SET(s->head, 0);
+    atomic_thread_fence(memory_order_release);
+    SET(s->ticks, n % CALLS_PER_LOOK ? GET(latest) : look());
+    SET(s->call, site.call);
+    SET(s->file, site.file);
+    atomic_store_explicit(&s->head, call_head(n, site.line), memory_order_release);
+    SET(counts[CALLS], n);
+}
+
+/* Begins an event, and writes what all have. */
+static slot *begin(oly_event_kind kind, oly_event_phase phase, oly_site site, uint64_t *number)
+{
+    uint64_t n = *number = atomic_fetch_add_explicit(&counts[OTHERS], 1, memory_order_relaxed) + 1;
+    slot *s = &others[n % SLOTS];
     SET(s->number, 0);
     atomic_thread_fence(memory_order_release);
-    SET(s->ticks, oly_ticks());
-    SET(s->head, head);
+    SET(s->ticks, look());
+    SET(s->head, (uint64_t)kind | (uint64_t)phase << 8 | (uint64_t)(oly_event_thread() & 0xffff) << 16 |
+                     (uint64_t)(uint32_t)site.line << 32);
     SET(s->call, site.call);
     SET(s->file, site.file);
     return s;
 }
 
-static inline void end(slot *s, uint64_t n)
+static void end(slot *s, uint64_t number)
 {
-    atomic_store_explicit(&s->number, n, memory_order_release);
-}
-
-static uint64_t next_number(void)
-{
-    return atomic_fetch_add_explicit(&rings[OTHERS].count, 1, memory_order_relaxed) + 1;
-}
-
-void oly_event_call(oly_site site, int64_t number, int64_t plan)
-{
-    uint64_t n = GET(rings[CALLS].count) + 1;
-    slot *s = begin(CALLS, n, head_of(OLY_EVENT_CALL, OLY_EVENT_INSTANT, site.line), site);
-    SET(s->a, number);
-    SET(s->b, plan);
-    end(s, n);
-    SET(rings[CALLS].count, n);
+    atomic_store_explicit(&s->number, number, memory_order_release);
 }
 
 void oly_event_at(oly_event_kind kind, oly_event_phase phase, oly_site site, int64_t a, int64_t b, int64_t c)
 {
-    uint64_t n = next_number();
-    slot *s = begin(OTHERS, n, head_of(kind, phase, site.line), site);
+    uint64_t number;
+    slot *s = begin(kind, phase, site, &number);
     SET(s->a, a);
     SET(s->b, b);
     SET(s->c, c);
     if (oly_event_rows[kind].has_text)
         SET(s->text[0], 0);
-    end(s, n);
+    end(s, number);
 }
 
 void oly_event_text(oly_event_kind kind, oly_event_phase phase, const char *text, int64_t a, int64_t b)
 {
-    uint64_t words[WORDS] = {0}, n = next_number();
+    uint64_t words[WORDS] = {0}, number;
     memcpy(words, text, strnlen(text, sizeof words - 1));
-    oly_site site = oly_current_site();
-    slot *s = begin(OTHERS, n, head_of(kind, phase, site.line), site);
+    slot *s = begin(kind, phase, oly_current_site(), &number);
     SET(s->a, a);
     SET(s->b, b);
     SET(s->c, 0);
     for (int k = 0; k < WORDS; k++)
         SET(s->text[k], words[k]);
-    end(s, n);
+    end(s, number);
 }
 
 /* -- reading ----------------------------------------------------------------------------------------------------------------- */
 
 /* False: it is being overwritten. */
-static bool copy(int ring, uint64_t n, oly_event_record *e)
+static bool copy_call(uint64_t n, oly_event_record *e)
 {
-    slot *s = &rings[ring].slots[(n - 1) % SLOTS];
-    if (atomic_load_explicit(&s->number, memory_order_acquire) != n)
-        return false;
-    uint64_t head = GET(s->head), words[WORDS];
+    call_slot *s = &calls[n % SLOTS];
+    uint64_t head = atomic_load_explicit(&s->head, memory_order_acquire);
+    *e = (oly_event_record){.ticks = GET(s->ticks),
+                            .kind = OLY_EVENT_CALL,
+                            .line = (int32_t)head,
+                            .a = (int64_t)n,
+                            .call = GET(s->call),
+                            .file = GET(s->file)};
+    atomic_thread_fence(memory_order_acquire);
+    return head >> 32 == (n & 0xffffffff) && GET(s->head) == head;
+}
+
+static bool copy_other(uint64_t n, oly_event_record *e)
+{
+    slot *s = &others[n % SLOTS];
+    uint64_t number = atomic_load_explicit(&s->number, memory_order_acquire), head = GET(s->head), words[WORDS];
     *e = (oly_event_record){.ticks = GET(s->ticks),
                             .kind = (uint8_t)head,
                             .phase = (uint8_t)(head >> 8),
@@ -148,39 +174,44 @@ static bool copy(int ring, uint64_t n, oly_event_record *e)
     if (e->kind < OLY_N_EVENTS && oly_event_rows[e->kind].has_text)
         memcpy(e->text, words, sizeof e->text - 1);
     atomic_thread_fence(memory_order_acquire);
-    return GET(s->number) == n && e->kind < OLY_N_EVENTS;
+    return number == n && GET(s->number) == n && e->kind < OLY_N_EVENTS;
 }
 
 static void fill(oly_event_cursor *c, int ring)
 {
-    while (!c->ready[ring] && c->at[ring] <= c->end[ring])
-        c->ready[ring] = copy(ring, c->at[ring]++, &c->next[ring]);
+    while (!c->ready[ring] && c->at[ring] <= c->end[ring]) {
+        uint64_t n = c->at[ring]++;
+        c->ready[ring] = ring == CALLS ? copy_call(n, &c->next[ring]) : copy_other(n, &c->next[ring]);
+    }
 }
 
-/* The first events of both rings that belong to the last 1,000 of this process. */
+/* At the first of the last 1,000 of this process. */
 oly_event_cursor oly_events_recent(void)
 {
     oly_event_cursor c;
+    uint64_t there = 0;
     for (int r = 0; r < 2; r++) {
-        c.end[r] = GET(rings[r].count);
+        c.end[r] = GET(counts[r]);
         c.at[r] = c.end[r] > SLOTS ? c.end[r] - SLOTS + 1 : 1;
         c.ready[r] = false;
         c.next[r].kind = OLY_EVENT_NONE;
+        there += c.end[r] + 1 - c.at[r];
     }
-    uint64_t there = c.end[0] - c.at[0] + 1 + c.end[1] - c.at[1] + 1;
-    for (oly_event_record e; there > OLY_EVENTS_KEPT; there--)
-        if (!oly_events_next(&c, &e))
-            break;
+    oly_event_record e;
+    while (there > OLY_EVENTS_KEPT && oly_events_next(&c, &e))
+        there--;
     return c;
 }
 
 bool oly_events_next(oly_event_cursor *c, oly_event_record *event)
 {
-    fill(c, 0);
-    fill(c, 1);
-    if (!c->ready[0] && !c->ready[1])
+    fill(c, CALLS);
+    fill(c, OTHERS);
+    if (!c->ready[CALLS] && !c->ready[OTHERS])
         return false;
-    int first = !c->ready[0] || (c->ready[1] && c->next[1].ticks < c->next[0].ticks);
+    /* a call with the time of another event comes after it */
+    int first =
+        c->ready[OTHERS] && (!c->ready[CALLS] || c->next[OTHERS].ticks <= c->next[CALLS].ticks) ? OTHERS : CALLS;
     *event = c->next[first];
     c->ready[first] = false;
     return true;
@@ -188,5 +219,5 @@ bool oly_events_next(oly_event_cursor *c, oly_event_record *event)
 
 uint64_t oly_events_count(void)
 {
-    return GET(rings[CALLS].count) + GET(rings[OTHERS].count);
+    return GET(counts[CALLS]) + GET(counts[OTHERS]);
 }

@@ -35,14 +35,14 @@ extern const oly_event_row oly_event_rows[OLY_N_EVENTS];
 void oly_event_at(oly_event_kind kind, oly_event_phase phase, oly_site site, int64_t a, int64_t b, int64_t c);
 /* The same with a text, of which the first OLY_EVENT_TEXT - 1 bytes are kept, and the call of this thread. */
 void oly_event_text(oly_event_kind kind, oly_event_phase phase, const char *text, int64_t a, int64_t b);
-/* A call is issued: by one thread at a time, so it costs half as much. */
-void oly_event_call(oly_site site, int64_t number, int64_t plan);
+/* A call is issued: by one thread at a time. Most take their time from the event before them: 4 ns instead of 17. */
+void oly_event_call(oly_site site);
 
 /* -- reading: the flight recorder ------------------------------------------------------------------------------------------ */
 enum { OLY_EVENTS_KEPT = 1000, OLY_EVENT_TEXT = 64 };
 
 typedef struct oly_event_record {
-    int64_t ticks; /* oly_ticks_to_ns */
+    int64_t ticks; /* oly_ticks_to_ns; of calls: of one of the last eight calls, or of a later event before it */
     uint8_t kind, phase;
     uint16_t thread; /* 0: the first that recorded an event */
     int32_t line;

@@ -458,7 +458,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
         return OLY_MEMORY;
-    oly_event_call(site, (int64_t)r->number, (int64_t)plan->fingerprint);
+    oly_event_call(site);
     if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
         release_run(&r->job);
         return OLY_OK;
