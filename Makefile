@@ -68,7 +68,7 @@ version  := $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot =
 # -- what the machine has -----------------------------------------------------------------------------------------------
 # packages.mk holds the answers of pkg-config and the compiler. Being included, it is made before anything else, and make
 # then starts anew with it. `make test` and `make demo` install what is missing; other goals only say what to do.
-packages  := hwloc openblas libpng
+packages  := hwloc openblas libpng zlib
 installer := $(wildcard launch/install-dependencies)
 ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/packages.mk

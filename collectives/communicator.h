@@ -32,6 +32,7 @@ oly_status oly_transport_agree(int n, const oly_transport_name *of, size_t strid
 /* Instead of oly_world_start, for simulation: this process is rank 0 of that many ranks that do not exist. Nothing can be sent. */
 oly_status oly_world_imagine(int ranks, int node_ranks);
 bool oly_world_has_peers(void); /* is there another rank? */
+bool oly_world_is_broken(void); /* has a wait failed, so that ranks cannot communicate any more? */
 /* Collective: all ranks compare the calls they have made, and free the communicator. Raises failures itself. */
 oly_status oly_world_finish(void);
 int oly_world_rank(void);
@@ -52,6 +53,19 @@ oly_status oly_world_gather(const void *mine, void *all, size_t bytes);
 oly_status oly_world_share(void *data, size_t bytes, int root);
 /* A vote: returns the worst status of any rank (the ranks that succeeded get a message naming the others). */
 oly_status oly_world_vote(oly_status mine, const char *what);
+
+/* -- between two ranks, for the timeline (clock.c) ------------------------------------------------------------------------ */
+/* By how many nanoseconds rank 0's clock (CLOCK_MONOTONIC) is ahead of this process's, and at most how wrong that is: half the
+ * shortest of some round trips. 0 and 0 on rank 0 and on its node. All ranks. */
+typedef struct oly_clock_offset {
+    int64_t at, ahead, error; /* at: this process's clock when it was measured */
+} oly_clock_offset;
+oly_status oly_world_clock(oly_clock_offset *offset);
+/* For tests: this process's clock pretends to be ahead. */
+extern int64_t oly_clock_pretends;
+/* Blocking. what: for messages. */
+oly_status oly_world_send(int rank, const void *bytes, size_t n, const char *what);
+oly_status oly_world_receive(int rank, void *bytes, size_t n, const char *what);
 
 /* -- failures of one rank (failure.c) ------------------------------------------------------------------------------- */
 /* Notifies all ranks that this one cannot continue with collective calls because of the pending failure: ranks that wait fail with

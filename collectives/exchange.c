@@ -16,6 +16,7 @@
 #include "divergence.h"
 #include "staging.h"
 #include "core/error.h"
+#include "core/timeline.h"
 #include "core/hash.h"
 #include "core/option.h"
 #include "core/progress.h"
@@ -181,10 +182,28 @@ static uint64_t shared_with(const oly_ticket *ticket, int peer)
     return hash;
 }
 
+/* A message is being sent, or has arrived: from `begin` until now. Both sides give it the same number. */
+static void show_message(oly_event_kind kind, const exchange_message *m, const oly_ticket *ticket, int64_t begin)
+{
+    int me = oly_world_rank(), sender = kind == OLY_EVENT_SEND ? me : m->payload.peer,
+        receiver = kind == OLY_EVENT_SEND ? m->payload.peer : me;
+    uint64_t number = oly_hash_mix(oly_hash_mix(ticket->set, ticket->fingerprint), ticket->sequence);
+    number = oly_hash_mix(number, (uint64_t)sender << 32 | (uint64_t)receiver);
+    oly_timeline_add((oly_span){.begin = begin,
+                                .end = oly_ticks(),
+                                .kind = (uint8_t)kind,
+                                .device = -1,
+                                .label = oly_label_of_text(ticket->call),
+                                .a = m->payload.peer,
+                                .b = m->payload.bytes,
+                                .c = (int64_t)number});
+}
+
 static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, void *const *base)
 {
     exchange_message *m = &x->sends[i];
     const exchange_slot *first = &x->slots[x->n_receives + i];
+    int64_t begin = oly_timeline_spans() ? oly_ticks() : 0;
     memcpy(m->staging, ticket, TICKET);
     if (ticket->n_shared > 0) {
         uint64_t shared = shared_with(ticket, m->payload.peer);
@@ -194,6 +213,8 @@ static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, v
         m->payload.sources[k] = base[m->payload.box[k].buffer];
     m->sent = true;
     OLY_TRY(post(x, x->n_receives + i, base));
+    if (begin)
+        show_message(OLY_EVENT_SEND, m, ticket, begin);
     return goes_in_rounds(x, first) ? OLY_OK : post_chunks(x, m, base);
 }
 
@@ -326,6 +347,7 @@ static oly_status complete(oly_exchange *x, const oly_completion *done, const ol
 {
     exchange_slot *slot = &x->slots[done->request];
     exchange_message *m = slot->message;
+    int64_t begin = slot->receives && oly_timeline_spans() ? oly_ticks() : 0;
     x->left--;
     m->left--;
     slot->done = true;
@@ -335,6 +357,8 @@ static oly_status complete(oly_exchange *x, const oly_completion *done, const ol
         if (c.host && c.begin < c.end)
             OLY_TRY(oly_transport_get()->unpack(&c));
         m->arrived = true;
+        if (begin && m->left == 0)
+            show_message(OLY_EVENT_RECEIVE, m, mine, begin);
     }
     if (goes_in_rounds(x, slot))
         return go_on(x, slot->receives, base);

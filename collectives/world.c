@@ -247,6 +247,11 @@ oly_status oly_world_imagine(int ranks, int node_ranks)
     return OLY_OK;
 }
 
+bool oly_world_is_broken(void)
+{
+    return world.broken;
+}
+
 bool oly_world_has_peers(void)
 {
     return world.size > 1 && world.comm != MPI_COMM_NULL;

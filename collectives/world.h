@@ -21,6 +21,8 @@ enum {
     OLY_TAG_VALUE,
     OLY_TAG_PUSH,    /* a value sent without a request (values.c) */
     OLY_TAG_INQUIRY, /* what ranks of other nodes are doing (inquiry.c) */
+    OLY_TAG_CLOCK,   /* the time on another rank (clock.c) */
+    OLY_TAG_BYTES,   /* bytes from one rank to another (clock.c) */
 };
 /* A duplicate of MPI_COMM_WORLD that returns errors; MPI_COMM_NULL in a job of one rank. */
 MPI_Comm oly_world_comm(void);

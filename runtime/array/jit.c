@@ -2,6 +2,7 @@
 /* Functions: tracing, caching, calling. */
 #include "array/function.h"
 #include "array/arguments.h"
+#include "core/events.h"
 #include "graph/build.h"
 #include "array/dispatch.h"
 #include <string.h>
@@ -157,7 +158,9 @@ static oly_status compile(oly_fn f, const oly_array *in, oly_compiled **compiled
     oly_trace t;
     oly_site site = oly_current_site();
     OLY_TRY(oly_trace_open(&t, f->name));
+    oly_event_text(OLY_EVENT_TRACING, OLY_EVENT_BEGIN, f->name, 0, 0);
     oly_status st = record(f, in, &t);
+    oly_event_text(OLY_EVENT_TRACING, OLY_EVENT_FINISH, f->name, 0, 0);
     oly_trace_close(&t);
     oly_restore_site(site);
     if (st != OLY_OK)

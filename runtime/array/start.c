@@ -4,6 +4,7 @@
 #include "array/array.h"
 #include "array/dispatch.h"
 #include "array/origin.h"
+#include "array/timeline/timeline.h"
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/arena.h"
@@ -123,6 +124,7 @@ static oly_status start(int *argc, char ***argv)
     oly_rates_known rates;
     OLY_TRY(oly_rates_wanted(&rates));
     OLY_TRY(job ? imagine(job, &rates) : meet(&rates));
+    OLY_TRY(oly_timeline_start());
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
@@ -138,6 +140,7 @@ static void end_in_child(void)
     if (!started)
         return;
     atomic_store(&oly_life, OLY_FORKED);
+    oly_timeline_rescue = NULL;
     oly_status_socket_forget();
     oly_abort_hook = _exit;
 }
@@ -179,6 +182,7 @@ int oly_finalize(void)
     oly_queue_drain();
     oly_event_text(OLY_EVENT_END, OLY_EVENT_INSTANT, "", 0, 0);
     int status = oly_error_unseen() || oly_run_failure() == OLY_DIVERGED;
+    bool together = oly_run_failure() == OLY_OK && !oly_world_is_broken();
     oly_scope_close_all();
     oly_dispatch_reset();
     oly_array_forget_dead();
@@ -186,6 +190,7 @@ int oly_finalize(void)
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();
+    oly_timeline_finish(together);
     oly_plan_forget();
     oly_layout_stop();
     oly_nodes_forget();
@@ -195,6 +200,7 @@ int oly_finalize(void)
     if (oly_world_finish() != OLY_OK)
         status = 1;
     status = status || oly_error_unseen(); /* errors reported by other processes */
+    oly_timeline_stop();
     oly_devices_stop();
     oly_machine_forget();
     oly_simulation_forget();

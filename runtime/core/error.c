@@ -7,6 +7,7 @@
  */
 #include "core/error.h"
 #include "core/events.h"
+#include "core/timeline.h"
 #include "core/progress.h"
 #include "core/recorder.h"
 #include "core/float_mode.h"
@@ -259,6 +260,8 @@ static void __attribute__((noreturn)) end_job(oly_status status, const char *tex
         fprintf(stderr, "olympus: %s\n", text);
     fflush(NULL);
     oly_recorder_failed(status, text);
+    if (oly_timeline_rescue)
+        oly_timeline_rescue();
     if (oly_abort_hook)
         oly_abort_hook(1);
     exit(1);

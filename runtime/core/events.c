@@ -8,6 +8,7 @@
  * stops in the middle of a slot until the ring has come round may mix two events, but each word is one that was written: pointers
  * are valid, texts end. The reader merges the rings by time. */
 #include "core/events.h"
+#include "core/timeline.h"
 #include <string.h>
 
 const oly_event_row oly_event_rows[OLY_N_EVENTS] = {
@@ -75,6 +76,20 @@ static inline int64_t look(void)
 
 /* -- writing ----------------------------------------------------------------------------------------------------------------- */
 
+static void add_to_timeline(oly_event_kind kind, oly_event_phase phase, int label, int64_t a, int64_t b, int64_t c)
+{
+    int64_t now = oly_ticks();
+    oly_timeline_add((oly_span){.begin = now,
+                                .end = now,
+                                .kind = (uint8_t)kind,
+                                .phase = (uint8_t)phase,
+                                .device = -1,
+                                .label = label,
+                                .a = a,
+                                .b = b,
+                                .c = c});
+}
+
 static inline uint64_t call_head(uint64_t n, int line)
 {
     return (n & 0xffffffff) << 32 | (uint64_t)(uint32_t)line;
@@ -91,6 +106,8 @@ void oly_event_call(oly_site site)
     SET(s->file, site.file);
     atomic_store_explicit(&s->head, call_head(n, site.line), memory_order_release);
     SET(counts[CALLS], n);
+    if (oly_timeline_spans())
+        add_to_timeline(OLY_EVENT_CALL, OLY_EVENT_INSTANT, oly_label_of_site(site), (int64_t)n, 0, 0);
 }
 
 /* Begins an event, and writes what all have. */
@@ -123,6 +140,8 @@ void oly_event_at(oly_event_kind kind, oly_event_phase phase, oly_site site, int
     if (oly_event_rows[kind].has_text)
         SET(s->text[0], 0);
     end(s, number);
+    if (oly_timeline_spans())
+        add_to_timeline(kind, phase, oly_label_of_site(site), a, b, c);
 }
 
 void oly_event_text(oly_event_kind kind, oly_event_phase phase, const char *text, int64_t a, int64_t b)
@@ -136,6 +155,8 @@ void oly_event_text(oly_event_kind kind, oly_event_phase phase, const char *text
     for (int k = 0; k < WORDS; k++)
         SET(s->text[k], words[k]);
     end(s, number);
+    if (oly_timeline_spans())
+        add_to_timeline(kind, phase, oly_label_of_text(text), a, b, 0);
 }
 
 /* -- reading ----------------------------------------------------------------------------------------------------------------- */

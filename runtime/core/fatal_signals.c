@@ -7,6 +7,7 @@
 #include "core/recorder.h"
 #include "core/status_socket.h"
 #include "core/ticks.h"
+#include "core/timeline.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -142,6 +143,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         const struct timespec patience = {.tv_nsec = 200000000};
         const char *reason = OLY_RECORDER_ENDED, *because = c.text;
         oly_recorder_why(&reason, &because);
+        if (is_ours(number) && oly_timeline_rescue)
+            oly_timeline_rescue();
         if (worth_a_record()) {
             if (!oly_recorder_has_looked())
                 oly_recorder_dump(reason, because);
@@ -156,6 +159,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
             atomic_store(&oly_progress_here->leaving, OLY_LEAVES_BY_FAILURE);
             oly_event_text(OLY_EVENT_SIGNAL, OLY_EVENT_INSTANT, c.text, number, 0);
             oly_recorder_dump(OLY_RECORDER_SIGNAL, c.text);
+            if (oly_timeline_rescue)
+                oly_timeline_rescue();
         }
         pass_on(h, info, context);
     }

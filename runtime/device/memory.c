@@ -13,6 +13,7 @@
 #include "device/workers.h"
 #include "core/error.h"
 #include "core/events.h"
+#include "core/timeline.h"
 #include "core/option.h"
 #include "core/text.h"
 #include <pthread.h>
@@ -359,6 +360,8 @@ void oly_pool_lock(void)
 }
 void oly_pool_unlock(void)
 {
+    if (oly_timeline_spans())
+        oly_timeline_count(OLY_EVENT_POOL, (int64_t)pool.statistics.in_use_bytes, (int64_t)pool.statistics.free_bytes);
     pthread_mutex_unlock(&pool.lock);
 }
 

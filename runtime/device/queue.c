@@ -8,6 +8,7 @@
 #include "device/queue.h"
 #include "device/workers.h"
 #include "core/error.h"
+#include "core/timeline.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -89,6 +90,8 @@ static void add_pending_locked(int n)
 {
     int pending = atomic_load_explicit(&queue.pending, memory_order_relaxed);
     atomic_store_explicit(&queue.pending, pending + n, memory_order_release);
+    if (oly_timeline_spans())
+        oly_timeline_count(OLY_EVENT_QUEUE, pending + n, 0);
 }
 
 static void stand_in_lines_locked(links *l)

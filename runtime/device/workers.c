@@ -11,6 +11,7 @@
 #include "device/workers.h"
 #include "core/error.h"
 #include "core/float_mode.h"
+#include "core/timeline.h"
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -291,6 +292,7 @@ void oly_workers_wait(bool (*over)(void *context), void *context)
 static void *worker(void *slot)
 {
     own_slot = (int)(intptr_t)slot;
+    oly_timeline_name_thread("worker");
     oly_set_float_mode(OLY_FLOAT_MODE_OF_C);
     while (!atomic_load(&pool.stopping)) {
         unsigned noted = atomic_load(&pool.news);

@@ -2,6 +2,7 @@
 /* Submitting work to devices that compute late. See device_order.h. */
 #include "run/device_order.h"
 #include "core/error.h"
+#include "core/timeline.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ typedef struct queued {
     void (*compute)(const oly_device_work *w);
     oly_device_set uses;
     struct oly_base_copy *copy;
+    int label; /* as the run's when it was submitted */
+    int64_t execution;
     max_align_t what[];
 } queued;
 
@@ -71,7 +74,10 @@ static void compute_now(const oly_device_work *w, oly_device_set uses, void (*co
 static void compute_queued(void *argument)
 {
     queued *q = argument;
+    int64_t begin = q->label ? oly_ticks() : 0;
     compute_now(&q->work, q->uses, q->compute);
+    if (q->label)
+        oly_timeline_part(q->label, q->work.run->plan->devices[q->work.device], q->execution, begin);
     drop(q->copy);
     oly_release(q);
 }
@@ -83,7 +89,7 @@ static bool queue(oly_run *r, int d, oly_device_set uses, void (*compute)(const 
     struct oly_base_copy *copy = hold_base(r);
     queued *q = copy ? oly_malloc(sizeof *q + bytes) : NULL;
     if (q) {
-        *q = (queued){{r, d, copy->base, q->what}, compute, uses, copy};
+        *q = (queued){{r, d, copy->base, q->what}, compute, uses, copy, r->label, r->execution};
         memcpy(q->what, what, bytes);
         if (oly_platform_get()->submit(r->plan->devices[d], compute_queued, q))
             return true;

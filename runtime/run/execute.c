@@ -4,6 +4,7 @@
 #include "run/execute.h"
 #include "run/interpret.h"
 #include "run/executor.h"
+#include "run/timed_steps.h"
 #include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
@@ -183,6 +184,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         st = oly_executor_prepare(plan);
     if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
+    if (st == OLY_OK && oly_times_steps())
+        st = oly_label_steps(plan);
     if (st != OLY_OK) {
         oly_program_free(p);
         return st;
@@ -464,6 +467,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
         return OLY_OK;
     }
     r->site = site;
+    r->submitted = oly_timeline_spans() ? oly_ticks() : 0;
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);

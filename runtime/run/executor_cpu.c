@@ -8,12 +8,13 @@
 #include "run/prepare_cpu.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
+#include "run/timed_steps.h"
 #include "device/platform.h"
 #include "device/workers.h"
 #include <stdatomic.h>
 #include <string.h>
 
-enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us */
+enum { WORTH_SHARING = 40000, WORTH_SHOWING = 20000 }; /* element-operations; about 10 us, and 5 us */
 
 static void *at(void *const *base, const oly_place *p)
 {
@@ -125,7 +126,10 @@ static void spread_body(void *context, int i)
 {
     spread *s = context;
     int chunk, device = piece_of(&s->devices, i, &chunk);
+    int64_t begin = s->run->label ? oly_ticks() : 0;
     run_chunk(s, device, chunk);
+    if (begin)
+        oly_show_part(s->run, device, begin);
     if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
         oly_advance_exchanges(s->run);
 }
@@ -134,12 +138,21 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
     spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
     if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
-        for (int d = 0; d < r->plan->n_devices; d++)
-            for (int c = 0, n = chunks_on(&s, d); c < n; c++) {
+        bool shows = r->label && step->work >= WORTH_SHOWING;
+        int64_t first = r->label ? oly_ticks() : 0;
+        for (int d = 0; d < r->plan->n_devices; d++) {
+            int64_t begin = shows ? oly_ticks() : 0;
+            int n = chunks_on(&s, d);
+            for (int c = 0; c < n; c++) {
                 run_chunk(&s, d, c);
                 if (s.under_way && step->work >= WORTH_SHARING)
                     oly_advance_exchanges(r);
             }
+            if (shows && n > 0)
+                oly_show_part(r, d, begin);
+        }
+        if (first && !shows)
+            oly_show_together(r, first);
         return;
     }
     oly_parallel(step->prepared->total[phase], spread_body, &s);
@@ -202,6 +215,7 @@ oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k)
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct copying {
+    const oly_run *run;
     void *const *base;
     const oly_copy_work *copies;
     const int *chunks; /* [n] */
@@ -229,7 +243,10 @@ static void copy_body(void *context, int i)
 {
     copying *c = context;
     int chunk, k = piece_of(&c->pieces, i, &chunk);
+    int64_t begin = c->run->label ? oly_ticks() : 0;
     run_copy(c->base, &c->copies[k], chunk, c->chunks[k]);
+    if (begin)
+        oly_show_part(c->run, oly_cell_device(c->run->plan, c->copies[k].to.base), begin);
 }
 
 /* The receiving device copies. */
@@ -253,15 +270,18 @@ static oly_status submit_copies(oly_run *r, const copying *c)
 
 oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_copy_work *copies, int n, double work)
 {
-    copying c = {r->base, copies, prepared->copies, n, {chunks_of_copy, prepared->copies, 0}};
+    copying c = {r, r->base, copies, prepared->copies, n, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
         return submit_copies(r, &c);
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {
         oly_parallel(prepared->total_copied, copy_body, &c);
         return OLY_OK;
     }
+    int64_t begin = r->label && n > 0 ? oly_ticks() : 0;
     for (int k = 0; k < n; k++)
         run_all_chunks(r->base, &copies[k], c.chunks[k]);
+    if (begin)
+        oly_show_together(r, begin);
     return OLY_OK;
 }
 
@@ -270,12 +290,14 @@ oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_co
 enum { REDUCE_PART = 1 << 14 }; /* elements */
 
 typedef struct reducing {
+    const oly_run *run;
     void *const *base;
     const oly_reduction_work *groups;
     int n;
     oly_combiner combiner;
     oly_dtype dtype;
     pieces pieces;
+    bool shows; /* each device's part in the timeline */
 } reducing;
 
 static int parts_of(const void *groups, int k)
@@ -299,19 +321,22 @@ static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dt
                (size_t)(end - begin) * element);
 }
 
+/* The device that reduces a group: the first that gets the result. */
+static int summing_device(const oly_run *r, const oly_reduction_work *g)
+{
+    return oly_cell_device(r->plan, g->out_base[0]);
+}
+
 static void reduce_body(void *context, int i)
 {
     reducing *f = context;
     int part, k = piece_of(&f->pieces, i, &part);
     const oly_reduction_work *g = &f->groups[k];
     int64_t begin = g->begin + (int64_t)part * REDUCE_PART;
+    int64_t began = f->shows ? oly_ticks() : 0;
     sum_group(g, f->combiner, f->dtype, f->base, begin, begin + REDUCE_PART < g->end ? begin + REDUCE_PART : g->end);
-}
-
-/* The device that reduces a group: the first that gets the result. */
-static int summing_device(const oly_run *r, const oly_reduction_work *g)
-{
-    return oly_cell_device(r->plan, g->out_base[0]);
+    if (began)
+        oly_show_part(f->run, summing_device(f->run, g), began);
 }
 
 static void sum_on_device(const oly_device_work *w)
@@ -341,7 +366,14 @@ static oly_status submit_sums(oly_run *r, const reducing *f)
 oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
                             double work)
 {
-    reducing f = {r->base, groups, n_groups, step->reduction.combiner, step->reduction.dtype, {parts_of, groups, 0}};
+    reducing f = {r,
+                  r->base,
+                  groups,
+                  n_groups,
+                  step->reduction.combiner,
+                  step->reduction.dtype,
+                  {parts_of, groups, 0},
+                  r->label && work >= WORTH_SHOWING};
     int total = 0;
     if (oly_platform_is_late())
         return submit_sums(r, &f);
@@ -351,8 +383,11 @@ oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, cons
         oly_parallel(total, reduce_body, &f);
         return OLY_OK;
     }
+    int64_t begin = r->label && !f.shows && total > 0 ? oly_ticks() : 0;
     for (int i = 0; i < total; i++)
         reduce_body(&f, i);
+    if (begin)
+        oly_show_together(r, begin);
     return OLY_OK;
 }
 

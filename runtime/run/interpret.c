@@ -7,6 +7,7 @@
 #include "run/executor.h"
 #include "run/messages.h"
 #include "run/stencil_run.h"
+#include "run/timed_steps.h"
 #include "core/hash.h"
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
@@ -160,18 +161,24 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     int n = r->plan->n_devices;
     oly_status st = OLY_OK;
     int64_t i = 0;
-    bool more;
+    bool more, ends = false;
     for (int d = 0; d < n; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
     oly_base_changes(r);
-    for (; st == OLY_OK && (st = goes_on(r, s, i, &more)) == OLY_OK && more; i++) {
+    oly_iterations shown = oly_iterations_begin(r, s);
+    for (; !ends && st == OLY_OK && (st = goes_on(r, s, i, &more)) == OLY_OK && more; i++) {
+        oly_iteration_begins(&shown, i);
         if ((st = set_counter(r, s, i)) == OLY_OK)
             st = oly_run_block(r, s->loop.body);
+        oly_iteration_ends(&shown, i);
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
-            return OLY_OK; /* the job is ending: a condition need not become true any more */
+            ends = true; /* the job is ending: a condition need not become true any more */
     }
+    oly_iterations_end(&shown, i);
+    if (ends)
+        return OLY_OK;
     if (s->loop.result_slot && st == OLY_OK)
         st = copy_results(r, s);
     if (i % 2) /* restores the order for the next iteration of an outer loop */
@@ -237,10 +244,18 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     return st;
 }
 
+static oly_status run_timed(oly_run *r, const oly_step *s)
+{
+    oly_timed_step t = oly_timed_step_begins(r, s);
+    oly_status st = run_step(r, s);
+    oly_timed_step_ends(r, s, &t);
+    return st;
+}
+
 oly_status oly_run_block(oly_run *r, const oly_block *b)
 {
     for (int k = 0; k < b->n_steps; k++) {
-        OLY_TRY(run_step(r, &b->steps[k]));
+        OLY_TRY(oly_times_steps() ? run_timed(r, &b->steps[k]) : run_step(r, &b->steps[k]));
         if (oly_is_under_way(r)) {
             oly_advance_exchanges(r);
             OLY_TRY(r->advance);
@@ -268,12 +283,15 @@ void oly_interpret(oly_job *job)
     r->thread = pthread_self();
     r->advance = OLY_OK;
     oly_status st = OLY_OK;
+    int64_t begun = r->submitted ? oly_ticks() : 0;
     if (r->together.set)
         st = oly_together_count(&r->together, r->plan, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
         st = oly_run_block(r, r->plan->main);
     oly_status late = oly_drain(r); /* in any case: submitted work uses the run */
     oly_base_changes(r);
+    if (r->submitted)
+        oly_timed_run_ends(r, begun);
     if (st != OLY_OK || late != OLY_OK)
         oly_run_fail_in(st != OLY_OK ? st : late, r->site);
 }

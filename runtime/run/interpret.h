@@ -23,6 +23,9 @@ typedef struct oly_run {
     oly_together together;
     pthread_t thread;                /* the interpreting thread, while exchanges are pending */
     oly_status advance;              /* the status of advancing them between steps */
+    int64_t submitted;               /* ticks; 0: not timed */
+    int label;                       /* of the step that is running, if its parts are to be shown; else 0 */
+    int64_t execution;               /* of that step: a number that no other execution has */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
 } oly_run;

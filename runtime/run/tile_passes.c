@@ -7,6 +7,7 @@
 #include "run/messages.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
+#include "run/timed_steps.h"
 
 /* Smaller passes are not distributed over threads. */
 enum { WORK_SPREAD = 40000 };
@@ -17,7 +18,11 @@ static void tile(void *context, int i)
     int device = 0;
     for (int n; i >= (n = p->kind->tiles_on(p, device)); device++)
         i -= n;
-    if (p->kind->tile(p, device, i) && p->under_way && pthread_equal(pthread_self(), p->run->thread))
+    int64_t begin = p->run->label ? oly_ticks() : 0;
+    bool done = p->kind->tile(p, device, i);
+    if (begin && done)
+        oly_show_part(p->run, device, begin);
+    if (done && p->under_way && pthread_equal(pthread_self(), p->run->thread))
         oly_advance_exchanges(p->run);
 }
 
@@ -72,7 +77,14 @@ oly_status oly_run_passes(oly_passes *p)
     oly_exchange *under_way = step->awaited;
     oly_status st = OLY_OK;
     int next = 1;
-    for (int64_t at = 0; at < step->stencil.count && st == OLY_OK; next = 1 - next) {
+    oly_iterations shown = oly_iterations_begin(p->run, step);
+    int label = p->run->label;
+    int64_t passes = 0;
+    for (int64_t at = 0; at < step->stencil.count && st == OLY_OK;
+         next = 1 - next, oly_iteration_ends(&shown, passes++)) {
+        oly_iteration_begins(&shown, passes);
+        p->run->label = oly_timeline_shows() ? label : 0;
+        p->run->execution = label ? oly_ticks() : 0; /* each pass is shown */
         at += p->kind->begin(p, at, next);
         st = run_pass(p, under_way);
         under_way = NULL;
@@ -82,6 +94,8 @@ oly_status oly_run_passes(oly_passes *p)
         if (step->stencil.overlaps)
             under_way = step->stencil.margins[next]->steps[0].exchange;
     }
+    oly_iterations_end(&shown, passes);
+    p->run->label = label;
     oly_status late = oly_drain(p->run); /* tiles that are still to be computed use the memory */
     oly_tiles_drop(p->run);
     return st == OLY_OK ? late : st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans as JSON (RFC 8259) for other programs. The members are listed in docs/explain.md. */
 #include "plan/explain/explain.h"
+#include "core/json_text.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,36 +14,6 @@ typedef struct writer {
     bool begun; /* the open list is not empty */
 } writer;
 
-/* Bytes of the UTF-8 character at s; 0: invalid. */
-static int character(const unsigned char *s)
-{
-    int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
-    for (int k = 1; k < n; k++)
-        if ((s[k] & 0xc0) != 0x80)
-            return 0;
-    bool surrogate = n == 3 && s[0] == 0xed && s[1] >= 0xa0, tall = n == 4 && s[0] == 0xf4 && s[1] >= 0x90;
-    bool overlong = (n == 3 && s[0] == 0xe0 && s[1] < 0xa0) || (n == 4 && s[0] == 0xf0 && s[1] < 0x90);
-    return surrogate || tall || overlong ? 0 : n;
-}
-
-static void quoted(oly_text *t, const char *text)
-{
-    oly_text_add(t, "\"");
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int n = character(s);
-        if (*s == '"' || *s == '\\')
-            oly_text_add(t, "\\%c", *s);
-        else if (n == 0)
-            oly_text_add(t, "\\ufffd");
-        else if (*s < 0x20)
-            oly_text_add(t, "\\u%04x", *s);
-        else
-            oly_text_add_chars(t, (const char *)s, (size_t)n);
-        s += n ? n : 1;
-    }
-    oly_text_add(t, "\"");
-}
-
 /* Begins an entry: the separator, and its key in an object (NULL: in an array). Outer levels have a line for each
  * entry, deeper ones stay on that line. */
 static void next(writer *w, const char *key)
@@ -53,7 +24,7 @@ static void next(writer *w, const char *key)
         oly_text_add(w->text, "%s%*s", w->depth ? "\n" : "", 2 * w->depth, "");
     w->begun = true;
     if (key) {
-        quoted(w->text, key);
+        oly_json_quote(w->text, key);
         oly_text_add(w->text, ": ");
     }
 }
@@ -78,7 +49,7 @@ static void close_list(writer *w, const char *bracket)
 static void string(writer *w, const char *key, const char *value)
 {
     next(w, key);
-    quoted(w->text, value);
+    oly_json_quote(w->text, value);
 }
 
 static void integer(writer *w, const char *key, int64_t value)

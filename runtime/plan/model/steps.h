@@ -295,6 +295,9 @@ typedef struct oly_plan {
     double predicted_bytes[2], predicted_seconds[2];
     struct oly_frame *frame;    /* what the planner knew of every value: for explanations */
     const oly_sharding *wanted; /* [n_outputs] requested by the caller, NULL entries open; or NULL */
+    int n_labels;
+    const int
+        *labels; /* [n_labels] of steps, by number, in the timeline (core/timeline.h); NULL: steps are not timed */
 } oly_plan;
 
 typedef struct oly_plan_request {
