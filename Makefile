@@ -39,7 +39,8 @@ endif
 files         = $(sort $(shell find $1 -name '$2' ! -path '*/.*'))
 cpu_kernels  := $(call files,kernels/cpu,*.c)
 guards       := $(call files,launch/guard,*.c)
-sources      := $(filter-out $(cpu_kernels) $(guards),$(call files,runtime collectives launch kernels,*.c))
+meets        := $(call files,launch/meet,*.c)
+sources      := $(filter-out $(cpu_kernels) $(guards) $(meets),$(call files,runtime collectives launch kernels,*.c))
 examples     := $(call files,examples,*.c)
 bench        := $(filter-out bench/peers/%,$(call files,bench,*.c))
 oracle       := $(call files,tests/oracle_runner,*.c)
@@ -51,7 +52,7 @@ soak_fuzzer  := tests/soak/fuzz_programs.c
 everywhere   := $(call files,tests/operations/reference,*.c)
 test_helpers := $(call files,tests/support,*.c)
 headers      := $(call files,include runtime collectives launch kernels examples bench tests,*.h)
-every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
+every_source := $(sources) $(guards) $(meets) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
                 tests/fuzz/driver.c
 
 # The programs of tests are beside each other, wherever their sources are.
@@ -60,6 +61,7 @@ programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(cal
             $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
 protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected/%))
 guard    := $(BUILD)/launch/olyguard
+meet     := $(BUILD)/launch/olymeet
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
 
@@ -68,7 +70,7 @@ version  := $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot =
 # -- what the machine has -----------------------------------------------------------------------------------------------
 # packages.mk holds the answers of pkg-config and the compiler. Being included, it is made before anything else, and make
 # then starts anew with it. `make test` and `make demo` install what is missing; other goals only say what to do.
-packages  := hwloc openblas libpng zlib
+packages  := hwloc openblas libpng zlib libcrypto
 installer := $(wildcard launch/install-dependencies)
 ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/packages.mk
@@ -79,7 +81,11 @@ $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@pkg-config --exists --print-errors $(packages) cmocka
 	@command -v $(MPICC) >/dev/null || { echo "$(MPICC): not found (MPICC= names the MPI compiler)" >&2; exit 1; }
 	@{ echo "package_cflags := $$(pkg-config --cflags $(packages))"; \
-	   echo "package_libs   := $$(pkg-config --libs $(packages))"; \
+	   echo "package_libs   := $$(pkg-config --libs $(filter-out libcrypto,$(packages)))"; \
+	   echo "crypto_cflags  := $$(pkg-config --cflags libcrypto)"; \
+	   echo "crypto_libs    := $$(pkg-config --libs libcrypto)"; \
+	   echo "pmix_cflags    := $$(pkg-config --cflags pmix 2>/dev/null)"; \
+	   echo "pmix_libs      := $$(pkg-config --libs pmix 2>/dev/null)"; \
 	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
 	   echo "cmocka_libs    := $$(pkg-config --libs cmocka)"; \
 	   echo "mpi_cflags     := $$($(MPICC) -show | tr ' ' '\n' | grep '^-I' | tr '\n' ' ')"; \
@@ -121,9 +127,9 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) $(meet) ## the library, the examples, the tests and the bench (default)
 
-library: $(library) $(shared) $(shared)-gdb.py ## libolympus.a and libolympus.so
+library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
 
 test check: all ## everything, then all tests; the last line counts them
 	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
@@ -279,6 +285,16 @@ $(guard): $(guards:%.c=$(BUILD)/%.o)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(link) $(LDFLAGS) -Wl,--as-needed $^ -o $@
 
+# Without MPI, too: it serves the start of MPI. Without the PMIx library (Open MPI's), by host_none.c, it can do so for MPICH only.
+meet_parts := $(filter-out launch/meet/host_$(if $(pmix_libs),none,pmix).c,$(meets)) launch/wire.c launch/guard/job_files.c
+$(meets:%.c=$(BUILD)/%.o): inside = -Ilaunch $(crypto_cflags) $(pmix_cflags)
+$(meet): $(meet_parts:%.c=$(BUILD)/%.o)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(Q)$(link) $(LDFLAGS) -Wl,--as-needed $^ $(crypto_libs) $(pmix_libs) -lpthread -o $@
+
+# Programs linked with the static library may be anywhere: olymeet is then looked for where the library was built, too.
+$(BUILD)/launch/meeting.o: of_library += -DOLY_BUILD_FOLDER='"$(abspath $(BUILD))"'
+
 # Calls of these functions from one file to another pass these tests, which count them (tests/support/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \
     oly_box_equal oly_mesh_coordinates oly_mesh_position oly_mesh_process_of oly_malloc oly_calloc oly_arena_take
@@ -295,14 +311,14 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@
 
--include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels),$(every_source)))
+-include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(meets),$(every_source)))
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
 # $1 ranks, $2 devices of each, $3 program and arguments, $4 headline
 show = @printf '\n== %s: %s ranks x %s devices\n' '$4' $1 $2; \
        MPIRUN=$(MPIRUN) launch/olyrun -n $1 -d $2 --timeout 120 $(BUILD)/examples/$3
 
-demo: library $(guard) $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
+demo: library $(guard) $(meet) $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
 	$(call show,4,2,toy,the sum of the sines of a sharded array)
 	$(call show,2,4,heat2d --png $(BUILD)/heat2d.png,heat spreading over a plate)
 	$(call show,2,4,matmul,a sharded matrix product)
@@ -334,7 +350,7 @@ unformatted = for file in $(every_source) $(headers); do \
               clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
 
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
-shipped = $(sources) $(guards) $(cpu_kernels) $(examples) $(bench)
+shipped = $(sources) $(guards) $(meets) $(cpu_kernels) $(examples) $(bench)
 
 lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 	@failed=0; \
@@ -351,7 +367,7 @@ lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 to      = $(DESTDIR)$(PREFIX)
 public := $(call files,include,*.h)
 
-install: library $(guard) ## library, headers, olyrun, a pkg-config file and the licence
+install: library $(guard) $(meet) ## library, headers, olyrun, a pkg-config file and the licence
 	install -d $(to)/lib/pkgconfig $(to)/bin
 	for header in $(public); do install -D -m 644 $$header $(to)/$$header || exit; done
 	install -m 644 $(library) $(to)/lib
@@ -361,13 +377,14 @@ install: library $(guard) ## library, headers, olyrun, a pkg-config file and the
 	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
+	install -m 755 $(meet) $(to)/libexec/olympus/olymeet
 	install -D -m 644 LICENSE $(to)/share/doc/olympus/LICENSE
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
 		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' \
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = $(public) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
+            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard libexec/olympus/olymeet lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)

@@ -10,9 +10,18 @@
 
 /* -- the job (collectives/world.c) ------------------------------------------------------------------------------- */
 /* Starts communication: initialises MPI if the program has not (requests MPI_THREAD_MULTIPLE, works with any level),
- * duplicates MPI_COMM_WORLD, finds the ranks on this node. A process started alone is a job of one (MPI still
+ * duplicates MPI_COMM_WORLD or the program's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if the environment shows a launcher, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
+/* How this process finds the others, where neither a launcher nor the program's MPI says so. */
+typedef struct oly_world_way {
+    bool asked;               /* by oly_distributed_initialize: */
+    const char *coordinator;  /* NULL: not given */
+    int processes, process;   /* -1: not given */
+    const void *communicator; /* an MPI_Comm of the program, instead of MPI_COMM_WORLD; NULL: none */
+} oly_world_way;
+/* The same; processes that were started by hand meet first (launch/meeting.h). */
+oly_status oly_world_start_as(int *argc, char ***argv, const oly_world_way *way);
 /* How transports through host memory reach buffers that the host cannot use where they are; by ids of devices. fail as the device
  * does. */
 typedef struct oly_device_access {

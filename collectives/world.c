@@ -13,6 +13,7 @@
 #include "core/option.h"
 #include "core/text.h"
 #include "environment.h"
+#include "meeting.h"
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -24,12 +25,12 @@ static struct {
     oly_status why;          /* the first of its failures */
     bool began_mpi;          /* initialised by Olympus, in this process, at some time */
     bool threads;
-    MPI_Comm comm;
+    MPI_Comm comm, base; /* a duplicate of base: the program's communicator, or MPI_COMM_WORLD */
     int rank, size, node_rank, node_ranks;
     int *leaders;       /* owned; the first rank of each rank's node */
     int32_t *votes;     /* owned; one of each rank, allocated here so that a vote on running out of memory needs none */
     uint16_t *payloads; /* owned; large payloads so far: to each rank, then from each rank */
-} world = {.comm = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
+} world = {.comm = MPI_COMM_NULL, .base = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
 
 int oly_world_rank(void)
 {
@@ -105,11 +106,14 @@ static void end_mpi_at_exit(void)
 {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized || world.started || world.broken || world.was_broken)
+    if (!finalized && (world.started || world.broken || world.was_broken))
         return;
-    oly_watch_block("MPI_Finalize, after oly_finalize on all ranks,", "the end of the program");
-    MPI_Finalize();
-    oly_watch_end();
+    if (!finalized) {
+        oly_watch_block("MPI_Finalize, after oly_finalize on all ranks,", "the end of the program");
+        MPI_Finalize();
+        oly_watch_end();
+    }
+    oly_meeting_leave();
 }
 
 static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
@@ -182,20 +186,38 @@ static oly_status check_launcher(void)
 
 static oly_status make_communicator(void)
 {
-    MPI_TRY(MPI_Comm_dup, MPI_COMM_WORLD, &world.comm);
+    MPI_TRY(MPI_Comm_dup, world.base, &world.comm);
     MPI_Comm_set_name(world.comm, "olympus");
     MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
     return look_at_node();
 }
 
-static oly_status join_job(void)
+/* What oly_distributed_initialize was told must be what the launcher, or the meeting, has made. */
+static oly_status check_arguments(const oly_world_way *way)
+{
+    if (way->processes > 0 && way->processes != world.size)
+        return oly_fail(OLY_INVALID,
+                        "this job has %d processes, not %d as oly_distributed_initialize says; under a launcher it "
+                        "needs no arguments",
+                        world.size, way->processes);
+    if (way->process >= 0 && way->process != world.rank)
+        return oly_fail(OLY_INVALID,
+                        "this is process %d of its job, not %d as oly_distributed_initialize says; under a launcher it "
+                        "needs no arguments",
+                        world.rank, way->process);
+    return OLY_OK;
+}
+
+static oly_status join_job(const oly_world_way *way)
 {
     int level;
     MPI_Query_thread(&level);
     world.threads = level == MPI_THREAD_MULTIPLE; /* otherwise the program's own MPI calls must not overlap ours */
-    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-    OLY_TRY(check_launcher());
+    MPI_Comm_rank(world.base, &world.rank);
+    MPI_Comm_size(world.base, &world.size);
+    if (world.base == MPI_COMM_WORLD)
+        OLY_TRY(check_launcher());
+    OLY_TRY(check_arguments(way));
     size_t size = (size_t)world.size;
     world.votes = oly_calloc(size, sizeof *world.votes);
     world.payloads = oly_calloc(2 * size, sizeof *world.payloads);
@@ -224,7 +246,7 @@ static void leave_job(bool free_comm)
     oly_release(world.votes);
     oly_release(world.payloads);
     oly_release(world.leaders);
-    world.comm = MPI_COMM_NULL;
+    world.comm = world.base = MPI_COMM_NULL;
     world.votes = NULL;
     world.payloads = NULL;
     world.leaders = NULL;
@@ -257,7 +279,58 @@ bool oly_world_has_peers(void)
     return world.size > 1 && world.comm != MPI_COMM_NULL;
 }
 
-oly_status oly_world_start(int *argc, char ***argv)
+/* The program's communicator, which must be there and have ranks of one group. */
+static oly_status take_communicator(const void *communicator, bool initialized, bool finalized)
+{
+    int between = 0;
+    world.base = MPI_COMM_WORLD;
+    if (!communicator)
+        return OLY_OK;
+    if (!initialized || finalized)
+        return oly_fail(OLY_STATE,
+                        "a communicator is given, but MPI %s; call MPI_Init first, and MPI_Finalize after oly_finalize",
+                        finalized ? "has been finalised" : "is not initialised");
+    MPI_Comm given;
+    memcpy(&given, communicator, sizeof given);
+    if (given == MPI_COMM_NULL)
+        return oly_fail(OLY_INVALID, "the communicator is MPI_COMM_NULL: only its members call oly_init_comm");
+    MPI_Comm_test_inter(given, &between);
+    if (between)
+        return oly_fail(OLY_INVALID,
+                        "the communicator is an intercommunicator; MPI_Intercomm_merge makes one of both sides");
+    world.base = given;
+    return OLY_OK;
+}
+
+static oly_mpi_kind kind_of_mpi(void)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(library, &length);
+    return strstr(library, "Open MPI")                               ? OLY_MPI_OPEN
+           : strstr(library, "MPICH") || strstr(library, "Intel(R)") ? OLY_MPI_MPICH
+                                                                     : OLY_MPI_OTHER;
+}
+
+/* Processes that no launcher has started meet, once in their life. */
+static oly_status meet_others(const oly_world_way *way, oly_launch *launch, bool initialized, bool finalized)
+{
+    oly_distributed asked = {way->asked, way->coordinator, way->processes, way->process};
+    oly_place place;
+    if (way->communicator || finalized || world.began_mpi)
+        return OLY_OK;
+    OLY_TRY(oly_meeting_find(&asked, launch, &place));
+    if (!place.wanted)
+        return OLY_OK;
+    if (initialized)
+        return oly_fail(
+            OLY_STATE,
+            "MPI has been initialised already, for this process alone; processes meet before MPI_Init: leave that to "
+            "oly_distributed_initialize, or call it first");
+    return oly_meeting_hold(&place, kind_of_mpi(), launch);
+}
+
+oly_status oly_world_start_as(int *argc, char ***argv, const oly_world_way *way)
 {
     if (world.started)
         return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
@@ -265,6 +338,8 @@ oly_status oly_world_start(int *argc, char ***argv)
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
+    OLY_TRY(take_communicator(way->communicator, initialized, finalized));
+    OLY_TRY(meet_others(way, &launch, initialized, finalized));
     if (finalized && launch.launcher)
         return oly_fail(OLY_STATE,
                         "MPI has been finalised and cannot be started again: call MPI_Finalize after the last "
@@ -273,14 +348,14 @@ oly_status oly_world_start(int *argc, char ***argv)
     oly_recording_begin(&launch);
     if (with_mpi) {
         oly_watch_start(launch.rank);
-        if (oly_option.node_ranks == 0)
+        if (oly_option.node_ranks == 0 && !way->communicator)
             oly_peers_begin(&launch);
     }
     if (with_mpi && !initialized)
         OLY_TRY(begin_mpi(argc, argv, &launch));
     oly_abort_hook = oly_world_abort;
     oly_failure_hook = oly_divergence_failed;
-    oly_status status = with_mpi ? join_job() : OLY_OK;
+    oly_status status = with_mpi ? join_job(way) : check_arguments(way);
     oly_error_set_rank(world.rank, world.size);
     if (status != OLY_OK) {
         /* The communicator stays: freeing it waits for ranks that may be elsewhere. So does the abort hook. */
@@ -291,6 +366,11 @@ oly_status oly_world_start(int *argc, char ***argv)
     oly_recording_join(world.rank, world.size);
     world.started = true;
     return OLY_OK;
+}
+
+oly_status oly_world_start(int *argc, char ***argv)
+{
+    return oly_world_start_as(argc, argv, &(oly_world_way){.processes = -1, .process = -1});
 }
 
 /* -- waiting for all ------------------------------------------------------------------------------------- */
@@ -625,6 +705,6 @@ void oly_world_abort(int exit_status)
     oly_recording_leave();
     oly_watch_abort(exit_status); /* a launcher may hang */
     if (initialized && !finalized)
-        MPI_Abort(MPI_COMM_WORLD, exit_status);
+        MPI_Abort(world.base == MPI_COMM_NULL ? MPI_COMM_WORLD : world.base, exit_status);
     exit(exit_status);
 }

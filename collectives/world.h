@@ -24,7 +24,7 @@ enum {
     OLY_TAG_CLOCK,   /* the time on another rank (clock.c) */
     OLY_TAG_BYTES,   /* bytes from one rank to another (clock.c) */
 };
-/* A duplicate of MPI_COMM_WORLD that returns errors; MPI_COMM_NULL in a job of one rank. */
+/* A duplicate of MPI_COMM_WORLD, or of the program's communicator, that returns errors; MPI_COMM_NULL in a job of one rank. */
 MPI_Comm oly_world_comm(void);
 /* Tag of the next large payload to or from a rank. Both sides count them and start their exchanges in the same order, so they
  * agree; a payload matches its receive even if exchanges in flight finish in another order. */

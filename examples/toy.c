@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The toy program: one array over the devices of all processes. Every process prints the shards it holds, then
  * the sum of the sines, which is the same to the last bit however the eight devices are distributed over processes.
- * Run: launch/olyrun -n 4 -d 2 build/examples/toy     (also -n 1 -d 8, -n 2 -d 4, -n 8 -d 1) */
+ * Run: launch/olyrun -n 4 -d 2 build/examples/toy     (also -n 1 -d 8, -n 2 -d 4, -n 8 -d 1)
+ * By hand, with OLYMPUS_NUM_CPU_DEVICES=2: toy 127.0.0.1:10000 4 0 & toy 127.0.0.1:10000 4 1 & ... (docs/start.md) */
 #include <olympus.h>
+#include <stdlib.h>
 
 int main(int argc, char **argv)
 {
-    oly_init(&argc, &argv);
+    if (argc > 3) /* HOST:PORT of process 0, number of processes, number of this one */
+        oly_distributed_initialize(argv[1], atoi(argv[2]), atoi(argv[3]));
+    else
+        oly_distributed_initialize();
 
     oly_mesh mesh = oly_make_mesh("i=4, j=2");
     oly_array data = oly_reshape(oly_arange(32, OLY_INT32), 4, 8);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
- * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; processes.h arrays across processes; ops.h operations; math.h more
+ * Sections: base.h start, errors, scopes; start.h starting on a cluster; mesh.h devices, meshes, shardings; array.h arrays; processes.h arrays across processes; ops.h operations; math.h more
  * elementwise operations; shape.h rearranging elements; statistics.h operations made of reductions; index.h sorting, running
  * results and indexing; contract.h products; random.h random numbers; transform.h jit, loops, explanations; gradient.h
  * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program; formats.h files of other programs.
@@ -8,6 +8,7 @@
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
 #include <olympus/base.h>
+#include <olympus/start.h>
 #include <olympus/mesh.h>
 #include <olympus/array.h>
 #include <olympus/ops.h>

@@ -64,12 +64,12 @@ OLY_API const char *oly_status_text(oly_status status);
 /* -- start and end ------------------------------------------------------------------------------------------------ */
 
 /* Starts Olympus: MPI (unless the program has started it), the devices of this rank, the worker threads, the program's
- * scope. Works under mpirun, srun, or alone.
+ * scope. Works under mpirun, srun, or alone; by hand and in Kubernetes where the variables of oly_distributed_initialize are set.
  *   argc, argv  main's, or NULL
  *   ranks       all ranks. A child process made by fork() may not call Olympus (OLY_STATE); threads may, one at a time
  *   fails       OLY_STATE if already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED if ranks differ in library
- *               version, device count or the options that plans depend on (docs/options.md). A failure of the first call ends
- *               the job, whatever the error mode. */
+ *               version, device count or the options that plans depend on (docs/options.md). With OLY_ERRORS_RETURN the error is
+ *               kept, and the library has not started. */
 OLY_API void oly_init(int *argc, char ***argv);
 
 /* Ends Olympus: waits for all work, frees every handle, and ends MPI if oly_init started it.

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 static bool started;
+static bool distributed; /* by oly_distributed_initialize; oly_init may follow */
 
 /* What every process sends the others at start. */
 typedef struct greeting {
@@ -108,13 +109,13 @@ static int threads_wanted(void)
     return share > 1 ? share : 1;
 }
 
-static oly_status start(int *argc, char ***argv)
+static oly_status start(int *argc, char ***argv, const oly_world_way *way)
 {
     OLY_TRY(oly_options_read());
     OLY_TRY(oly_simulation_read());
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
-    OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start(argc, argv));
+    OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start_as(argc, argv, way));
     oly_transport_choose(oly_platform_get()->host_memory ? NULL : &device_access);
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
@@ -150,22 +151,79 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, end_in_child);
 }
 
-void oly_init(int *argc, char ***argv)
+/* After a start that has failed: as before it. */
+static void undo(void)
+{
+    oly_queue_stop();
+    oly_workers_stop();
+    oly_layout_stop();
+    oly_nodes_forget();
+    oly_platform_forget();
+    oly_world_finish();
+    oly_devices_stop();
+    oly_machine_forget();
+    oly_simulation_forget();
+    oly_abort_hook = NULL;
+    oly_error_set_rank(-1, 1);
+}
+
+static oly_status begin(int *argc, char ***argv, const oly_world_way *way)
 {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    OLY_ENTER_ANY_TIME();
+    int life = atomic_load(&oly_life);
     pthread_once(&watched, watch_forks);
+    started = true;
+    atomic_store(&oly_life, OLY_ALIVE);
+    oly_status st = start(argc, argv, way);
+    if (st == OLY_OK)
+        return OLY_OK;
+    oly_raise(st); /* returns in the mode OLY_ERRORS_RETURN only */
+    undo();
+    started = false;
+    atomic_store(&oly_life, life);
+    return st;
+}
+
+void oly_init(int *argc, char ***argv)
+{
+    OLY_ENTER_ANY_TIME();
+    if (started && distributed) {
+        distributed = false;
+        return;
+    }
     if (started) {
         oly_raise(oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize"));
         return;
     }
-    started = true;
-    atomic_store(&oly_life, OLY_ALIVE);
-    oly_status st = start(argc, argv);
-    if (st == OLY_OK)
-        return;
-    oly_set_error_mode(OLY_ERRORS_ABORT); /* nothing works without the library, whatever the error mode */
-    oly_raise(st);
+    begin(argc, argv, &(oly_world_way){.processes = -1, .process = -1});
+}
+
+oly_status oly_distributed_initialize(const char *coordinator, int num_processes, int process_id)
+{
+    OLY_ENTER_ANY_TIME();
+    if (started)
+        return oly_raise(oly_fail(
+            OLY_STATE,
+            distributed
+                ? "Olympus is already started; oly_distributed_initialize may be called once before oly_finalize"
+                : "this process has its devices already, since oly_init: call oly_distributed_initialize "
+                  "instead of oly_init, or before it"));
+    oly_status st = begin(
+        NULL, NULL,
+        &(oly_world_way){.asked = true, .coordinator = coordinator, .processes = num_processes, .process = process_id});
+    distributed = st == OLY_OK;
+    return st;
+}
+
+oly_status oly_init_comm(const void *comm)
+{
+    OLY_ENTER_ANY_TIME();
+    if (started)
+        return oly_raise(
+            oly_fail(OLY_STATE, "Olympus is already started; oly_init_comm may be called once before oly_finalize"));
+    if (!comm)
+        return oly_raise(oly_fail(OLY_INVALID, "no communicator: comm is the address of an MPI_Comm"));
+    return begin(NULL, NULL, &(oly_world_way){.processes = -1, .process = -1, .communicator = comm});
 }
 
 int oly_finalize(void)
@@ -205,7 +263,7 @@ int oly_finalize(void)
     oly_machine_forget();
     oly_simulation_forget();
     oly_abort_hook = NULL;
-    started = false;
+    started = distributed = false;
     atomic_store(&oly_life, OLY_AFTER_FINALIZE);
     return status;
 }

@@ -152,7 +152,7 @@ static bool is_known(const char *name)
     for (int i = 0; i < N_VARIABLES; i++)
         if (strcmp(name, variables[i]) == 0)
             return true;
-    return false;
+    return strcmp(name, "OLYMPUS_SECRET") == 0; /* read by olymeet; no option, since options are printed and compared */
 }
 
 static const char *nearest(const char *name)

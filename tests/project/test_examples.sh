@@ -134,6 +134,10 @@ for ranks in 1 2 3 8; do
     cp "$scratch/out" "$scratch/text"
     prints "heat1d_mpi $ranks ranks" heat1d.txt
 done
+for ranks in 1 4; do
+    run $ranks 2 within_mpi
+    holds "within_mpi $ranks ranks" grep -q 'on all of them: 4950' "$scratch/out"
+done
 for l in $layouts 3x1 1x1; do
     for partition in 1d 2d; do
         rm -f "$scratch/plate.png"

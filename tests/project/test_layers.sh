@@ -68,8 +68,9 @@ for folder in runtime/array runtime/array/*/; do
 done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
-layer collectives       core/ environment.h job_name.h
+layer collectives       core/ environment.h job_name.h meeting.h
 layer launch            core/
+layer launch/meet       wire.h guard/job_files.h
 layer include           olympus/
 layer include/olympus
 layer examples
@@ -77,9 +78,9 @@ layer bench
 
 everything=(include/*.h include/*/*.h runtime/*/*.[ch] runtime/*/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch]
             bench/peers/*.[ch])
-complain "mpi.h belongs to collectives/, launch/, examples/heat*_mpi* and bench/peers/" < <(
+complain "mpi.h belongs to collectives/, launch/, examples/*_mpi* and bench/peers/" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]mpi\.h' "${everything[@]}" /dev/null |
-        grep -vE '^(examples/heat[^/]*_mpi|bench/peers/)')
+        grep -vE '^(examples/[^/]*_mpi|bench/peers/)')
 complain "examples include the public header only" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(core|layout|device|graph|transform|plan|run|array)/' \
         examples/*.[ch] /dev/null)
