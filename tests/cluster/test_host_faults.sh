@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Faults of hosts and of the network between them: a cable out for 4 s and for good, lost packets, a power cut, a daemon killed, a rank
+# that stands still, a full disk on one host. The job goes on with the right values, or ends within a bound, on all hosts, with a
+# message. On four virtual hosts (README.md); skipped where a machine cannot have them. NAME...: only these.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/results.sh
+here=$PWD/tests/cluster program=$PWD/$build/tests/test_steps
+export CLUSTER_STATE=$scratch/cluster
+"$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || { echo "the launcher is not Open MPI's: skipped"; exit 77; }
+"$here/hosts-up" 4 >"$scratch/why" 2>&1 || { echo "no virtual hosts here ($(tail -n 1 "$scratch/why")): skipped"; exit 77; }
+trap '"$here/hosts-down" >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+
+on_host() { "$here/netns-rsh" "$@"; }
+
+# job SECONDS: starts the steps on all hosts.
+job() {
+    on_host h1 "OLYMPUS_TIMEOUT=20 OLYMPUS_RECORDER=0 MPIRUN='$MPIRUN -x OLYMPUS_NUM_CPU_DEVICES -x OLYMPUS_TIMEOUT -x OLYMPUS_RECORDER --host h1:1,h2:1,h3:1,h4:1'" \
+        "$PWD/launch/olyrun -n 4 -d 2 --time 100 $program $1" >"$scratch/why" 2>&1 </dev/null &
+    job=$! began=$SECONDS
+    for ((k = 0; k < 200; k++)); do
+        grep -q '^step' "$scratch/why" && return
+        kill -0 "$job" 2>/dev/null || return
+        sleep 0.1
+    done
+}
+
+# over SECONDS: waits for the job; its status is in $status, and none of its processes may remain. Fails if it took longer.
+over() {
+    wait "$job"
+    status=$?
+    echo "status $status after $((SECONDS - began)) s" >>"$scratch/why"
+    for ((k = 0; k < 50; k++)); do
+        pgrep -f "^$program" >/dev/null || break
+        sleep 0.1
+    done
+    ! pgrep -f "^$program" >/dev/null && ((SECONDS - began <= $1))
+}
+
+goes_on() { over "$1" && [[ $status == 0 ]] && grep -q 'all right' "$scratch/why"; }
+ends() { over "$1" && [[ $status != 0 ]] && ! grep -q 'is wrong' "$scratch/why"; }
+
+cable_out_4() {
+    job 8
+    on_host h2 ip link set eth0 down
+    sleep 4
+    on_host h2 ip link set eth0 up
+    goes_on 40
+}
+cable_out_for_good() {
+    job 60
+    on_host h2 ip link set eth0 down
+    ends 30
+    local it=$?
+    on_host h2 ip link set eth0 up
+    return $it
+}
+packets_lost() {
+    job 5
+    on_host h2 'nft add table inet fault; nft add chain inet fault in "{ type filter hook input priority 0; }"' &&
+        on_host h2 nft add rule inet fault in numgen random mod 100 lt 30 drop
+    over 100
+    local it=$?
+    on_host h2 nft delete table inet fault
+    [[ $it == 0 ]] && ! grep -q 'is wrong' "$scratch/why" && { [[ $status != 0 ]] || grep -q 'all right' "$scratch/why"; }
+}
+power_cut() {
+    job 60
+    "$here/hosts-down" h3 >/dev/null
+    ends 20
+    local it=$?
+    "$here/hosts-up" 4 >/dev/null 2>&1
+    return $it
+}
+daemon_killed() {
+    job 60
+    pkill -9 -n -f "orted.*ess env"
+    ends 15
+}
+slow_rank() {
+    job 6
+    local it
+    it=$(pgrep -n -f "^$program")
+    kill -STOP "$it"
+    sleep 4
+    kill -CONT "$it"
+    goes_on 40
+}
+
+skipped=0
+for name in ${*:-cable_out_4 cable_out_for_good packets_lost power_cut daemon_killed slow_rank}; do
+    if [[ $name == packets_lost ]] && ! command -v /usr/sbin/nft >/dev/null; then
+        echo "skipped  $name: no nft (nftables)"
+        skipped=$((skipped + 1))
+        continue
+    fi
+    $name
+    result $? "$name, $(tail -n 1 "$scratch/why")"
+done
+finish $skipped
