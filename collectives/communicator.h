@@ -132,6 +132,21 @@ oly_status oly_values_ask(int rank, uint64_t id, void *value, size_t bytes, cons
 /* Answers pending requests from time to time; for calls without communication. */
 void oly_values_serve(void);
 
+/* -- beside the program's calls (side.c) ---------------------------------------------------------------------------------
+ * A communicator of its own, for messages of work that goes on in another thread (oly_world_threads), and for numbers on which all
+ * ranks agree while they go on. In a job of one rank there is nothing to open. */
+oly_status oly_side_open(const char *call); /* all ranks, at the same call; again: nothing */
+/* A message of these bytes; the other side knows how many. Waits until it is sent or there, at most OLYMPUS_TIMEOUT seconds (then
+ * MPI may still use the memory). fail OLY_TIMEOUT, OLY_MPI. By one thread at a time. */
+oly_status oly_side_send(int rank, const void *data, size_t bytes, const char *call);
+oly_status oly_side_receive(int rank, void *data, size_t bytes, const char *call);
+/* The largest of each number over all ranks: begun without waiting, one at a time, in the same order on all ranks. */
+enum { OLY_AGREED_NUMBERS = 2 };
+oly_status oly_numbers_begin(const int64_t mine[OLY_AGREED_NUMBERS]);
+bool oly_numbers_are_here(void); /* without waiting */
+oly_status
+oly_numbers_end(int64_t all[OLY_AGREED_NUMBERS]); /* waits; not while calls are queued, unless they are here */
+
 /* -- exchange ------------------------------------------------------------------------------------------------------
  * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of
  * boxes. Built once by the planner, replayed without allocation. One message per pair of ranks and exchange. */

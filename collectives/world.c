@@ -240,9 +240,11 @@ static void leave_job(bool free_comm)
     oly_inquiry_end();
     if (world.comm != MPI_COMM_NULL && free_comm) {
         oly_watch_block("MPI_Comm_free", "oly_finalize");
+        oly_side_close(true);
         MPI_Comm_free(&world.comm);
         oly_watch_end();
     }
+    oly_side_close(false);
     oly_release(world.votes);
     oly_release(world.payloads);
     oly_release(world.leaders);
@@ -548,6 +550,11 @@ static oly_status wait_for_all(MPI_Request *request, const char *only, bool last
     if (status == OLY_OK)
         oly_inquiry_met(w.call);
     return status;
+}
+
+oly_status oly_world_await_all(MPI_Request *request)
+{
+    return wait_for_all(request, NULL, false);
 }
 
 /* wait_for_all tests the request until it is done, which the checker does not see. */

@@ -46,6 +46,9 @@ oly_status oly_world_wait(int n, MPI_Request *requests, const int *ranks, const 
 /* The same; returns early if over(context) is true. */
 oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, const char *call, bool (*over)(void *),
                              void *context);
+/* Waits for a collective of all ranks that this and all others have begun; fails as a meeting does. */
+oly_status oly_world_await_all(MPI_Request *request);
+void oly_side_close(bool all_are_here); /* side.c; at the end */
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
 

@@ -4,19 +4,24 @@
  * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps its
  * temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; each device generates its own part.
  *
+ * With --checkpoint DIR the plate is saved from time to time, and when SIGTERM or SIGUSR1 asks the program to stop; with --restart, too,
+ * it goes on from the last one, with the same bits if the mesh is the same.
+ *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]     (any ranks x devices; --help: the options)
  * Prints: progress on standard error; from process 0, the sum of the temperatures and some of the middle row
  *         (heat2d_mpi prints the same lines, to rounding), then the largest difference from a plain loop on one core.
- * Writes: a PNG image. */
+ * Writes: a PNG image; with --checkpoint, checkpoints.
+ * Exit:   0; 75 if it was asked to stop before the last step. */
 #include <olympus.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SAMPLES = 8, REPORTS = 20 };
+enum { SAMPLES = 8, REPORTS = 20, STOPPED = 75 };
 
 typedef struct settings {
     long size;       /* cells along a side */
@@ -24,6 +29,10 @@ typedef struct settings {
     bool rows_only;  /* 1-D partition: whole rows to each device */
     bool unchecked;  /* no comparison with a plain loop */
     const char *png; /* path of the image */
+    /* NULL: none */
+    const char *checkpoint; /* folder of checkpoints */
+    bool restart;           /* go on from the newest of them */
+    int every;              /* steps between two of them; 0: a tenth of all */
 } settings;
 
 /* -- the simulation -------------------------------------------------------------------------------------- */
@@ -71,30 +80,68 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void progress(int done, const settings *s, double time)
+static void progress(int done, int here, const settings *s, double time)
 {
     if (oly_process_index() != 0)
         return;
-    double points = (double)(s->size - 2) * (double)(s->size - 2) * done;
+    double points = (double)(s->size - 2) * (double)(s->size - 2) * here;
     const char *end = done == s->steps ? "\n" : isatty(STDERR_FILENO) ? "\r" : NULL;
     if (end)
         fprintf(stderr, "heat2d: %3d %%, %.2f Gpoint/s%s", (int)(100.0 * done / s->steps), points / time / 1e9, end);
 }
 
-/* Calls a function of a fixed number of steps repeatedly, to report progress in between. */
-static oly_array simulate(oly_array u, const settings *s)
+/* -- checkpoints ----------------------------------------------------------------------------------------- */
+
+/* The newest one takes the place of the plate at the start; returns its step, 0: there is none. */
+static int restore(oly_array *u, const settings *s)
 {
-    int many = s->steps < REPORTS ? 1 : s->steps / REPORTS, rest = s->steps % many;
+    int64_t step = 0;
+    if (!s->checkpoint || !s->restart)
+        return 0;
+    if (oly_latest_step(s->checkpoint) < 0) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "heat2d: no checkpoint in %s: starting at step 0\n", s->checkpoint);
+        return 0;
+    }
+    oly_restore(s->checkpoint, OLY_NAMES("u"), OLY_OUT(*u), .step = &step);
+    if (oly_process_index() == 0)
+        fprintf(stderr, "heat2d: going on from step %" PRId64 "\n", step);
+    return (int)step;
+}
+
+/* After steps `before` + 1 to `done`. False: the program is asked to stop, and what it has is saved. */
+static bool save(oly_array u, int before, int done, const settings *s)
+{
+    if (!s->checkpoint)
+        return true;
+    bool stop = oly_should_stop();
+    if (stop || done == s->steps || done / s->every != before / s->every)
+        oly_save(s->checkpoint, OLY_NAMES("u"), OLY_IN(u), .step = done, .async = true);
+    if (!stop || done == s->steps)
+        return true;
+    if (oly_process_index() == 0)
+        fprintf(stderr, "heat2d: stopping at step %d of %d; --restart goes on from there\n", done, s->steps);
+    return false;
+}
+
+/* Calls a function of a fixed number of steps repeatedly, to report progress and save in between. Returns the steps done. */
+static int simulate(oly_array *u, const settings *s)
+{
+    int many = s->steps < REPORTS ? 1 : s->steps / REPORTS, done = restore(u, s), began = done;
+    many = s->checkpoint && s->every < many ? s->every : many;
+    int rest = (s->steps - done) % many;
     oly_fn forward = oly_jit(advance, 1, 1, .user = &many), last = oly_jit(advance, 1, 1, .user = &rest);
     double begin = seconds();
-    for (int done = 0; done < s->steps;) {
+    for (bool more = true; done < s->steps && more;) {
+        int before = done;
         bool whole = s->steps - done >= many;
-        oly_call(whole ? forward : last, OLY_IN(u), OLY_OUT(u));
-        oly_block_until_ready(u);
+        oly_call(whole ? forward : last, OLY_IN(*u), OLY_OUT(*u));
+        oly_block_until_ready(*u);
         done += whole ? many : rest;
-        progress(done, s, seconds() - begin);
+        progress(done, done - began, s, seconds() - begin);
+        more = save(*u, before, done, s);
     }
-    return u;
+    return done;
 }
 
 /* -- the same without any library, on one core ----------------------------------------------------------- */
@@ -161,7 +208,10 @@ static void usage(FILE *file)
                   "  --partition 1d|2d     whole rows to each device, or rectangles (default 2d)\n"
                   "  --png PATH            the image (default build/heat2d.png, or heat2d.png where there is "
                   "no build)\n"
-                  "  --no-check            no comparison with a plain loop on one core\n");
+                  "  --no-check            no comparison with a plain loop on one core\n"
+                  "  --checkpoint DIR      save the plate in DIR, also when SIGTERM or SIGUSR1 asks to stop\n"
+                  "  --checkpoint-every N  steps from one to the next (default a tenth of all)\n"
+                  "  --restart             go on from the newest checkpoint in DIR, if there is one\n");
 }
 
 static settings options(int argc, char **argv)
@@ -171,6 +221,9 @@ static settings options(int argc, char **argv)
                                           {"partition", required_argument, NULL, 'p'},
                                           {"png", required_argument, NULL, 'o'},
                                           {"no-check", no_argument, NULL, 'u'},
+                                          {"checkpoint", required_argument, NULL, 'c'},
+                                          {"checkpoint-every", required_argument, NULL, 'e'},
+                                          {"restart", no_argument, NULL, 'r'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     settings s = {.size = 512, .steps = 1000, .png = access("build", W_OK) == 0 ? "build/heat2d.png" : "heat2d.png"};
@@ -185,14 +238,21 @@ static settings options(int argc, char **argv)
             break;
         case 'o': s.png = optarg; break;
         case 'u': s.unchecked = true; break;
+        case 'c': s.checkpoint = optarg; break;
+        case 'e':
+            s.every = atoi(optarg);
+            bad |= s.every < 1;
+            break;
+        case 'r': s.restart = true; break;
         case 'h': usage(stdout); exit(0);
         default: bad = true;
         }
     }
-    if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc) {
+    if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc || (s.restart && !s.checkpoint)) {
         usage(stderr);
         exit(2);
     }
+    s.every = s.every > 0 ? s.every : s.steps < 10 ? 1 : s.steps / 10;
     return s;
 }
 
@@ -219,8 +279,10 @@ int main(int argc, char **argv)
     if (start)
         oly_process_allgather(u, start, (size_t)(s.size * s.size) * sizeof *start);
 
-    u = simulate(u, &s);
-
+    if (simulate(&u, &s) < s.steps) {
+        free(start);
+        return oly_finalize() ? 1 : STOPPED;
+    }
     report(u, &s);
     if (start)
         compare(start, u, &s);

@@ -6,11 +6,26 @@
  * parameters back, so that a hundred steps give the result of one; then with the parameters fed back, updated in place. The
  * hundred steps are queued without waiting for any of them.
  *
- * Run:    launch/olyrun -n 1 -d 8 build/examples/train      (any ranks x devices that make 8 or more)
- * Prints: from process 0, labels, parameters and losses. */
+ * With --checkpoint DIR the parameters of the second training are saved from time to time, and when SIGTERM or SIGUSR1 asks the
+ * program to stop; with --restart, too, it goes on from the last ones, with the same bits.
+ *
+ * Run:    launch/olyrun -n 1 -d 8 build/examples/train [OPTION...]     (any ranks x devices that make 8 or more; --help: the options)
+ * Prints: from process 0, labels, parameters and losses.
+ * Writes: with --checkpoint, checkpoints.
+ * Exit:   0; 75 if it was asked to stop before the last step. */
 #include <olympus.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
-enum { DEVICES = 8, EXAMPLES = 128 * DEVICES, FEATURES = 32, STEPS = 100 };
+enum { DEVICES = 8, EXAMPLES = 128 * DEVICES, FEATURES = 32, STOPPED = 75 };
+
+static struct {
+    int steps;              /* of each training */
+    const char *checkpoint; /* folder; NULL: none */
+    bool restart;           /* go on from the newest checkpoint */
+    int every;              /* steps between two of them */
+} settings;
 
 static void say(const char *what, oly_array x)
 {
@@ -34,7 +49,42 @@ static void step(const oly_array *in, oly_array *out, void *user)
     out[1] = oly_sub(in[1], oly_mul(0.01, b_slope));
 }
 
-static void train(oly_mesh mesh)
+/* -- checkpoints ------------------------------------------------------------------------------------------ */
+
+/* Replaces the parameters by the newest ones that were saved; returns their step, 0: there are none. */
+static int restore(oly_array *w, oly_array *b)
+{
+    int64_t step = 0;
+    if (!settings.checkpoint || !settings.restart)
+        return 0;
+    if (oly_latest_step(settings.checkpoint) < 0) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "train: no checkpoint in %s: starting at step 0\n", settings.checkpoint);
+        return 0;
+    }
+    oly_restore(settings.checkpoint, OLY_NAMES("w", "b"), OLY_OUT(*w, *b), .step = &step);
+    if (oly_process_index() == 0)
+        fprintf(stderr, "train: going on from step %" PRId64 "\n", step);
+    return (int)step;
+}
+
+/* After `done` steps. False: the program is asked to stop, and what it has is saved. */
+static bool save(oly_array w, oly_array b, int done)
+{
+    if (!settings.checkpoint)
+        return true;
+    bool stop = oly_should_stop(), over = done == settings.steps;
+    if (stop || over || done % settings.every == 0)
+        oly_save(settings.checkpoint, OLY_NAMES("w", "b"), OLY_IN(w, b), .step = done, .async = true);
+    if (stop && !over && oly_process_index() == 0)
+        fprintf(stderr, "train: stopping at step %d of %d; --restart goes on from there\n", done, settings.steps);
+    return !stop || over;
+}
+
+/* -- training --------------------------------------------------------------------------------------------- */
+
+/* False: it was asked to stop. */
+static bool train(oly_mesh mesh)
 {
     oly_sharding whole = oly_named(mesh, ""), rows = oly_named(mesh, "X, None");
     oly_array key = oly_random_key(1701);
@@ -53,21 +103,63 @@ static void train(oly_mesh mesh)
     oly_fn train_step = oly_jit(step, 4, 2, .user = &slope, .in_shardings = in, .out_shardings = out);
     say("loss at zero", oly_apply(loss, w, b, x, y));
 
-    for (int k = 0; k < STEPS; k++)
+    for (int k = 0; k < settings.steps; k++)
         oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(new_w, new_b));
     say("a hundred times the first step: w begins", oly_slice(new_w, ":4, 0"));
     say("b", new_b);
     say("loss", oly_apply(loss, new_w, new_b, x, y));
 
-    for (int k = 0; k < STEPS; k++)
+    for (int k = restore(&w, &b); k < settings.steps; k++) {
         oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(w, b)); /* the old parameters are gone */
+        if (!save(w, b, k + 1))
+            return false;
+    }
     say("a hundred steps: w begins", oly_slice(w, ":4, 0"));
     say("b", b);
     say("loss", oly_apply(loss, w, b, x, y));
+    return true;
+}
+
+static void usage(FILE *file)
+{
+    fprintf(file, "usage: train [OPTION...]\n"
+                  "  --steps S             steps of each training (default 100)\n"
+                  "  --checkpoint DIR      save the parameters in DIR, also when SIGTERM or SIGUSR1 asks to stop\n"
+                  "  --checkpoint-every N  steps from one to the next (default 10)\n"
+                  "  --restart             go on from the newest checkpoint in DIR, if there is one\n");
+}
+
+static void options(int argc, char **argv)
+{
+    static const struct option known[] = {{"steps", required_argument, NULL, 's'},
+                                          {"checkpoint", required_argument, NULL, 'c'},
+                                          {"checkpoint-every", required_argument, NULL, 'e'},
+                                          {"restart", no_argument, NULL, 'r'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    settings.steps = 100;
+    settings.every = 10;
+    bool bad = false;
+    for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (o) {
+        case 's': settings.steps = atoi(optarg); break;
+        case 'c': settings.checkpoint = optarg; break;
+        case 'e': settings.every = atoi(optarg); break;
+        case 'r': settings.restart = true; break;
+        case 'h': usage(stdout); exit(0);
+        default: bad = true;
+        }
+    }
+    if (bad || settings.steps < 1 || settings.every < 1 || optind < argc ||
+        (settings.restart && !settings.checkpoint)) {
+        usage(stderr);
+        exit(2);
+    }
 }
 
 int main(int argc, char **argv)
 {
+    options(argc, argv);
     oly_init(&argc, &argv);
     if (oly_device_count() < DEVICES) {
         if (oly_process_index() == 0)
@@ -76,6 +168,6 @@ int main(int argc, char **argv)
         oly_finalize();
         return 1;
     }
-    train(oly_make_mesh("X=8"));
-    return oly_finalize();
+    bool whole = train(oly_make_mesh("X=8"));
+    return oly_finalize() ? 1 : whole ? 0 : STOPPED;
 }

@@ -9,12 +9,20 @@
  *
  * The task: of three letters in a row each follows from the two before it.
  *
- * Run:    launch/olyrun -n 2 -d 4 build/examples/transformer      (eight devices, on any number of ranks)
- * Prints: from process 0, the loss, the norm of the gradient, the fraction of letters predicted correctly. */
+ * With --checkpoint DIR parameters, moments and the clock are saved from time to time, and when SIGTERM or SIGUSR1 asks the program
+ * to stop; with --restart, too, it goes on from the last ones, with the same bits.
+ *
+ * Run:    launch/olyrun -n 2 -d 4 build/examples/transformer [OPTION...]      (eight devices, on any number of ranks; --help: options)
+ * Prints: from process 0, the loss, the norm of the gradient, the fraction of letters predicted correctly.
+ * Writes: with --checkpoint, checkpoints.
+ * Exit:   0; 75 if it was asked to stop before the last step. */
 #include <olympus.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { LETTERS = 16, WIDTH = 32, HIDDEN = 64, HEADS = 4, BATCH = 32, LENGTH = 24, STEPS = 150 };
+enum { LETTERS = 16, WIDTH = 32, HIDDEN = 64, HEADS = 4, BATCH = 32, LENGTH = 24, STOPPED = 75 };
 enum { QUERY, KEY, VALUE, OUT, UP, DOWN, WORDS, PLACES, PARAMETERS };
 enum { FIRST = PARAMETERS, SECOND = 2 * PARAMETERS, CLOCK = 3 * PARAMETERS, TEXT, INPUTS };
 enum { LOSS = CLOCK + 1, NORM, RIGHT, OUTPUTS };
@@ -24,6 +32,13 @@ static const char *const places[PARAMETERS] = {"data, model", "data, model", "da
 static const int64_t shapes[PARAMETERS][2] = {{WIDTH, WIDTH},  {WIDTH, WIDTH},  {WIDTH, WIDTH},   {WIDTH, WIDTH},
                                               {WIDTH, HIDDEN}, {HIDDEN, WIDTH}, {LETTERS, WIDTH}, {LENGTH, WIDTH}};
 static oly_sharding rows;
+
+static struct {
+    int steps;              /* numbers 0 to this one */
+    const char *checkpoint; /* folder; NULL: none */
+    bool restart;           /* go on from the newest checkpoint */
+    int every;              /* steps between two of them */
+} settings;
 
 /* -- the model --------------------------------------------------------------------------------------------------------- */
 static oly_array normalised(oly_array x)
@@ -99,8 +114,88 @@ static oly_array text_of(oly_sharding data)
     return oly_device_put(oly_stack_n(LENGTH + 1, letters, 1), data);
 }
 
+/* -- checkpoints ------------------------------------------------------------------------------------------------------------ */
+
+/* Of everything that a step changes, in the order of the state. */
+static const char *const names[TEXT] = {"query",        "key",          "value",        "out",           "up",
+                                        "down",         "words",        "places",       "query.first",   "key.first",
+                                        "value.first",  "out.first",    "up.first",     "down.first",    "words.first",
+                                        "places.first", "query.second", "key.second",   "value.second",  "out.second",
+                                        "up.second",    "down.second",  "words.second", "places.second", "clock"};
+
+/* Replaces the state by the newest one that was saved; returns the number of the next step, 0: there is none. */
+static int restore(oly_array *state)
+{
+    int64_t step = 0;
+    if (!settings.checkpoint || !settings.restart)
+        return 0;
+    if (oly_latest_step(settings.checkpoint) < 0) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "transformer: no checkpoint in %s: starting at step 0\n", settings.checkpoint);
+        return 0;
+    }
+    oly_restore_arrays(settings.checkpoint, TEXT, names, TEXT, state, .step = &step);
+    if (oly_process_index() == 0)
+        fprintf(stderr, "transformer: going on from step %" PRId64 "\n", step);
+    return (int)step;
+}
+
+/* Before step `next`. False: the program is asked to stop, and what it has is saved. */
+static bool save(const oly_array *state, int next)
+{
+    if (!settings.checkpoint)
+        return true;
+    bool stop = oly_should_stop(), over = next > settings.steps;
+    if (stop || over || next % settings.every == 0)
+        oly_save(settings.checkpoint, TEXT, names, TEXT, state, .step = next, .async = true);
+    if (stop && !over && oly_process_index() == 0)
+        fprintf(stderr, "transformer: stopping before step %d of %d; --restart goes on from there\n", next,
+                settings.steps);
+    return !stop || over;
+}
+
+/* -- starting ----------------------------------------------------------------------------------------------------------------- */
+static void usage(FILE *file)
+{
+    fprintf(file,
+            "usage: transformer [OPTION...]\n"
+            "  --steps S             the number of the last step (default 150)\n"
+            "  --checkpoint DIR      save parameters and moments in DIR, also when SIGTERM or SIGUSR1 asks to stop\n"
+            "  --checkpoint-every N  steps from one to the next (default 25)\n"
+            "  --restart             go on from the newest checkpoint in DIR, if there is one\n");
+}
+
+static void options(int argc, char **argv)
+{
+    static const struct option known[] = {{"steps", required_argument, NULL, 's'},
+                                          {"checkpoint", required_argument, NULL, 'c'},
+                                          {"checkpoint-every", required_argument, NULL, 'e'},
+                                          {"restart", no_argument, NULL, 'r'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    settings.steps = 150;
+    settings.every = 25;
+    bool bad = false;
+    for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (o) {
+        case 's': settings.steps = atoi(optarg); break;
+        case 'c': settings.checkpoint = optarg; break;
+        case 'e': settings.every = atoi(optarg); break;
+        case 'r': settings.restart = true; break;
+        case 'h': usage(stdout); exit(0);
+        default: bad = true;
+        }
+    }
+    if (bad || settings.steps < 0 || settings.every < 1 || optind < argc ||
+        (settings.restart && !settings.checkpoint)) {
+        usage(stderr);
+        exit(2);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    options(argc, argv);
     oly_init(&argc, &argv);
     if (oly_device_count() != 8) {
         fprintf(stderr, "transformer: needs 8 devices, there are %d: try launch/olyrun -n 2 -d 4 %s\n",
@@ -126,13 +221,15 @@ int main(int argc, char **argv)
 
     oly_fn slopes = oly_value_and_grad(oly_jit(predict, PARAMETERS + 1, 2), OLY_ARGNUMS(0, 1, 2, 3, 4, 5, 6, 7));
     oly_fn train = oly_jit(step, INPUTS, OUTPUTS, .user = &slopes, .out_shardings = shardings);
-    for (int k = 0; k <= STEPS; k++) {
+    bool more = true;
+    for (int k = restore(state); k <= settings.steps && more; k++) {
         memcpy(out, state, TEXT * sizeof *out); /* outputs that are inputs are updated in place */
         oly_call_arrays(train, INPUTS, state, OUTPUTS, out);
         memcpy(state, out, TEXT * sizeof *out);
         if (k % 50 == 0 && oly_process_index() == 0)
             oly_printf("step %3d: loss %.2f, norm of the gradient %.1f, %3.0f %% right\n", k, oly_item(out[LOSS]),
                        oly_item(out[NORM]), 100 * oly_item(out[RIGHT]));
+        more = save(state, k + 1);
     }
-    return oly_finalize();
+    return oly_finalize() ? 1 : more ? 0 : STOPPED;
 }

@@ -3,7 +3,8 @@
  * Sections: base.h start, errors, scopes; start.h starting on a cluster; mesh.h devices, meshes, shardings; array.h arrays; processes.h arrays across processes; ops.h operations; math.h more
  * elementwise operations; shape.h rearranging elements; statistics.h operations made of reductions; index.h sorting, running
  * results and indexing; contract.h products; random.h random numbers; transform.h jit, loops, explanations; gradient.h
- * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program; formats.h files of other programs.
+ * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program; formats.h files of other programs;
+ * checkpoint.h saving and restoring arrays, stopping in time.
  * The rules are in docs/semantics.md. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -24,4 +25,5 @@
 #include <olympus/map.h>
 #include <olympus/regions.h>
 #include <olympus/formats.h>
+#include <olympus/checkpoint.h>
 #endif

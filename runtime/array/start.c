@@ -2,6 +2,7 @@
 /* Start and end of the library: initialises the layers in order and finalises them in reverse. */
 #include "array/agree.h"
 #include "array/array.h"
+#include "array/checkpoint/checkpoint.h"
 #include "array/dispatch.h"
 #include "array/origin.h"
 #include "array/timeline/timeline.h"
@@ -113,6 +114,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
 {
     OLY_TRY(oly_options_read());
     OLY_TRY(oly_simulation_read());
+    OLY_TRY(oly_stop_begin());
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
     OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start_as(argc, argv, way));
@@ -239,6 +241,8 @@ int oly_finalize(void)
     }
     oly_queue_drain();
     oly_event_text(OLY_EVENT_END, OLY_EVENT_INSTANT, "", 0, 0);
+    oly_raise(oly_checkpoint_end());
+    oly_stop_end();
     int status = oly_error_unseen() || oly_run_failure() == OLY_DIVERGED;
     bool together = oly_run_failure() == OLY_OK && !oly_world_is_broken();
     oly_scope_close_all();
