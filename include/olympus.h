@@ -5,6 +5,7 @@
  * results and indexing; contract.h products; random.h random numbers; transform.h jit, loops, explanations; gradient.h
  * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program; formats.h files of other programs;
  * checkpoint.h saving and restoring arrays, stopping in time.
+ * inside.h the program's own code inside functions.
  * The rules are in docs/semantics.md. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -26,4 +27,5 @@
 #include <olympus/regions.h>
 #include <olympus/formats.h>
 #include <olympus/checkpoint.h>
+#include <olympus/inside.h>
 #endif

@@ -48,7 +48,9 @@ typedef const struct oly_device_impl *oly_device;
     X(TIMEOUT, "a process did not come")                                                                               \
     X(MPI, "an MPI call failed")                                                                                       \
     X(NO_KERNEL, "no kernel for these types")                                                                          \
-    X(VERIFY, "a plan differs from its program")
+    X(VERIFY, "a plan differs from its program")                                                                       \
+    X(CHECK, "a check of the program failed")                                                                          \
+    X(CALLBACK, "a function called inside a plan failed")
 
 typedef enum oly_status {
 #define OLY_STATUS_ENUM(name, text) OLY_##name,

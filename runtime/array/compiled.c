@@ -2,6 +2,7 @@
 /* Compiled calls and their cache. See compiled.h. */
 #include "array/compiled.h"
 #include "array/origin.h"
+#include "run/call_run.h"
 #include "communicator.h"
 #include "core/events.h"
 #include "core/hash.h"
@@ -303,6 +304,17 @@ static oly_array new_sum(const oly_plan_value *v, oly_sharding shown, int n_shar
     return oly_array_new(&type, shown, v->committed, n_shards);
 }
 
+/* A call with effects returns when they have happened, so that they stay in the order of the program. A failed check is the error
+ * of the call. */
+static oly_status end_effects(int device, uint64_t moment)
+{
+    if (device < 0)
+        return OLY_OK;
+    oly_queue_wait(device, moment);
+    OLY_TRY(oly_run_refused());
+    return oly_effect_failure();
+}
+
 static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out)
 {
     const oly_plan *plan = oly_program_plan(c->program);
@@ -327,12 +339,17 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
             return OLY_MEMORY;
         c->outputs[k] = out[k]->shard;
     }
+    bool effects = plan->graph->has_effects;
+    if (effects)
+        oly_effect_forget();
     oly_verification *v = c->verification;
     c->verification = NULL;
     oly_status st = v ? oly_verify_before(v, c->inputs) : OLY_OK;
     if (st == OLY_OK)
         st = oly_program_run(c->program, c->inputs, c->known, donated, c->outputs, oly_current_site(), &device, &moment,
                              &made);
+    if (effects && st == OLY_OK)
+        st = end_effects(device, moment);
     if (v && st == OLY_OK)
         st = oly_verify_after(v, plan, c->inputs, donated, (oly_buffer *const *const *)c->outputs);
     oly_verification_free(v);

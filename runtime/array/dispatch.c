@@ -15,7 +15,7 @@ void oly_dispatch_reset(void)
     oly_cache_free(&cache);
 }
 
-static oly_status number_node(oly_graph *g, const oly_operand *x, oly_node **node)
+oly_status oly_number_node(oly_graph *g, const oly_operand *x, oly_node **node)
 {
     oly_params params;
     memset(&params, 0, sizeof params);
@@ -34,7 +34,7 @@ static oly_status number_node(oly_graph *g, const oly_operand *x, oly_node **nod
 
 static oly_status operand_node(oly_trace *t, const oly_operand *x, oly_node **node)
 {
-    return x->kind == 'a' ? oly_trace_node(t, x->array, node) : number_node(t->graph, x, node);
+    return x->kind == 'a' ? oly_trace_node(t, x->array, node) : oly_number_node(t->graph, x, node);
 }
 
 static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const oly_operand *in,
@@ -84,7 +84,7 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
     oly_graph *g = t.graph;
     oly_status st = OLY_OK;
     for (int k = 0; k < n_in && st == OLY_OK; k++)
-        st = in[k].kind == 'a' ? oly_sums_input(g, in[k].array, &nodes[k]) : number_node(g, &in[k], &nodes[k]);
+        st = in[k].kind == 'a' ? oly_sums_input(g, in[k].array, &nodes[k]) : oly_number_node(g, &in[k], &nodes[k]);
     if (st == OLY_OK)
         st = compose(g, n_in, nodes, recipe, &out);
     if (st == OLY_OK)

@@ -85,7 +85,7 @@ static inline const note *find_note(calls_of_thread *c, const char *function)
 oly_entry oly_enter(const char *function)
 {
     calls_of_thread *c = &calls;
-    oly_entry entry = {c->site, c->n_outside, oly_float_mode()};
+    oly_entry entry = {c->site, oly_call_inside, c->n_outside, oly_float_mode()};
     if (entry.float_mode != OLY_FLOAT_MODE_OF_C)
         oly_set_float_mode(OLY_FLOAT_MODE_OF_C);
     const note *n = find_note(c, function);
@@ -130,6 +130,21 @@ void oly_restore_site(oly_site site)
 /* -- between oly_init and oly_finalize --------------------------------------------------------- */
 
 atomic_int oly_life = OLY_BEFORE_INIT;
+_Thread_local const char *oly_call_inside;
+
+/* Those that need no other process and no device. */
+bool oly_may_enter_inside(const char *function)
+{
+    static const char *const allowed[] = {"oly_process_index",      "oly_process_count",  "oly_device_count",
+                                          "oly_local_device_count", "oly_get_device",     "oly_local_device",
+                                          "oly_device_id",          "oly_device_process", "oly_device_is_local",
+                                          "oly_device_platform",    "oly_device_str",     "oly_dtype_name",
+                                          "oly_dtype_size",         "oly_printf",         "oly_fprintf"};
+    for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
+        if (strcmp(allowed[k], function) == 0)
+            return true;
+    return false;
+}
 
 void oly_raise_not_alive(void)
 {
@@ -141,6 +156,14 @@ void oly_raise_not_alive(void)
             "only its parent may call Olympus",
     };
     int life = atomic_load(&oly_life);
+    if (life == OLY_ALIVE && oly_call_inside) {
+        oly_raise(oly_fail(
+            OLY_STATE,
+            "called from %s, which a running plan calls: other processes do not make this call, and devices are busy; "
+            "compute with C, or before or after the function that has the callback",
+            oly_call_inside));
+        return;
+    }
     oly_raise(oly_fail(OLY_STATE, "%s", why[life == OLY_ALIVE ? OLY_BEFORE_INIT : life]));
 }
 

@@ -71,6 +71,7 @@ void oly_restore_site(oly_site site);
  *   oly_pass(__func__)     for functions that cannot fail: only drops the record */
 typedef struct oly_entry {
     oly_site before;
+    const char *inside; /* see oly_call_inside */
     unsigned n_outside;
     unsigned float_mode; /* the program's */
 } oly_entry;
@@ -81,7 +82,7 @@ void oly_pass(const char *function);
     __attribute__((cleanup(oly_leave), unused)) const oly_entry oly_entry_here = oly_enter(__func__)
 #define OLY_ENTER(...)                                                                                                 \
     OLY_ENTER_ANY_TIME();                                                                                              \
-    if (!oly_alive()) {                                                                                                \
+    if (!oly_alive() || __builtin_expect(oly_entry_here.inside && !oly_may_enter_inside(__func__), 0)) {               \
         oly_raise_not_alive();                                                                                         \
         return __VA_ARGS__;                                                                                            \
     }
@@ -93,6 +94,10 @@ static inline bool oly_alive(void)
     return atomic_load_explicit(&oly_life, memory_order_relaxed) == OLY_ALIVE;
 }
 void oly_raise_not_alive(void);
+/* The function of the program that a plan is calling on this thread, for messages; NULL: none. It may call only what concerns this
+ * process alone. */
+extern _Thread_local const char *oly_call_inside;
+bool oly_may_enter_inside(const char *function);
 /* "oly_sum (heat.c:40)"; of a long path only its end: "oly_sum (.../waves/heat.c:40)". */
 void oly_site_text(const oly_site *site, char *text, size_t size);
 

@@ -334,6 +334,7 @@ static const struct {
              {"@searchsorted", oly_factors_searchsorted},
              {"@gather", oly_factors_gather},
              {"@scatter", oly_factors_scatter},
+             {"@call", oly_factors_call}, /* call.c */
              {"@dynamic_slice", oly_factors_dynamic_slice},
              {"@dynamic_update_slice", oly_factors_dynamic_update_slice}};
 

@@ -48,6 +48,7 @@ static inline void oly_factor_attach(oly_dim_factors *dim, int factor)
     dim->factor[dim->n++] = factor;
 }
 typedef oly_status oly_factor_rule(const oly_node *node, oly_factors *f);
+oly_factor_rule oly_factors_call;                                              /* call.c */
 oly_factor_rule oly_factors_dot_general, oly_factors_conv, oly_factors_window; /* factors_contract.c */
 /* factors_local.c: operations along one dimension and by value */
 oly_factor_rule oly_factors_along, oly_factors_top_k, oly_factors_searchsorted, oly_factors_gather, oly_factors_scatter,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs: making, freeing and fingerprinting them. */
 #include "graph/graph.h"
+#include "graph/call.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include "graph/varying.h"
 #include "core/hash.h"
@@ -101,6 +102,8 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
     h = oly_hash_mix(h, (uint64_t)p->reverse << 32 | (uint64_t)p->n_batch << 8 | (uint64_t)p->index_mode);
     h = oly_hash_mix(h, (uint64_t)p->count);
+    if (p->call)
+        h = oly_hash_mix(oly_hash_mix(h, oly_call_hash(p->call)), (uint64_t)p->mapped << 1 | p->muted);
     if (p->contraction.n_contract || p->contraction.n_batch)
         h = oly_hash(h, &p->contraction, sizeof p->contraction);
     return p->window ? oly_hash(h, p->window, sizeof *p->window) : h;
@@ -151,6 +154,8 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
         *window = *params->window;
         node->params.window = window;
     }
+    if (params && params->call && !(node->params.call = oly_call_copy(&g->arena, params->call)))
+        return oly_out_of_memory(params->call->bytes, "a function in a graph");
     if (n_in > 0) {
         node->in = (oly_node **)piece;
         memcpy(node->in, in, sizeof *in * (size_t)n_in);
@@ -182,6 +187,7 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
         in[k]->n_uses++;
     made->hash = hash_params(hash_type(0, &made->type), &made->params);
     g->nodes[g->n_nodes++] = made;
+    g->has_effects = g->has_effects || oly_node_has_effect(made);
     *node = made;
     return OLY_OK;
 }
@@ -251,6 +257,8 @@ void oly_graph_prune(oly_graph *g)
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         oly_node *n = g->nodes[k];
         oly_graph_ahead(g, k, -1);
+        if (g->has_effects && oly_node_has_effect(n))
+            n->n_uses++; /* it counts as a result */
         if (n->n_uses == 0 && n->op != OLY_OP_input)
             continue;
         for (int j = 0; j < n->n_in; j++)

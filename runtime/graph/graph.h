@@ -10,6 +10,7 @@
 #include "layout/sharding.h"
 
 typedef struct oly_graph oly_graph;
+typedef struct oly_user_call oly_user_call;
 typedef struct oly_node oly_node;
 
 /* Which dimensions of the two operands of a product are paired: those summed over, and batch dimensions, which stay.
@@ -63,6 +64,11 @@ typedef struct oly_params {
     /* -- contractions */
     oly_contraction contraction;      /* dot_general */
     const oly_sliding_window *window; /* conv, reduce_window_*; else NULL: it is large, and few nodes have one */
+    /* -- functions of the program (call.h); dimension: which of its results */
+    const oly_user_call *call; /* else NULL; copied into the graph's memory */
+    uint64_t call_number;      /* nodes of one call */
+    uint32_t mapped;           /* batch dimensions (bits) that are devices of a shard_map */
+    bool muted;                /* the effect has happened elsewhere: this is computed once more for its results */
 } oly_params;
 
 /* Does the sharding of a place or broadcast fix all axes? (If not, only the settled ones.) */
@@ -99,6 +105,7 @@ struct oly_graph {
     oly_node **inputs, **outputs;
     const char *name; /* for messages and plans */
     int n_walks;      /* derivatives being taken at the moment */
+    bool has_effects; /* has had a node with an effect (call.h), in bodies too */
     bool unsorted;    /* some nodes have operands that come later: sorted after the last walk */
 };
 

@@ -3,6 +3,7 @@
  * worth a hand-over runs on the interpreting thread. Where devices compute late, each device's chunks are submitted to
  * it together. See executor.h. */
 #include "run/executor.h"
+#include "run/call_run.h"
 #include "run/device_order.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
@@ -117,6 +118,8 @@ static void run_chunk(const spread *s, int device, int chunk)
             oly_reduce_run(&w->task, at(base, &w->in), out, scratch, chunk, n_chunks);
     } else if (s->step->kind == OLY_STEP_LOCAL) {
         run_local(base, &s->step->local.device[device], s->phase, chunk, n_chunks);
+    } else if (s->step->kind == OLY_STEP_CALL) {
+        oly_call_on_device(base, s->run->plan, s->step, device, NULL);
     } else {
         run_gemm(base, s->step, device, chunk, n_chunks);
     }
@@ -176,6 +179,7 @@ static oly_device_set uses_of(const oly_run *r, const oly_step *step, int d)
     case OLY_STEP_TILE: in = step->tile.device[d].loads, n = step->tile.program.n_loads; break;
     case OLY_STEP_REDUCE: in = &step->reduce.device[d].in, n = 1; break;
     case OLY_STEP_LOCAL: in = step->local.device[d].in, n = step->local.device[d].task.n_in; break;
+    case OLY_STEP_CALL: in = step->call.device[d].in_place, n = step->call.n_in; break;
     default: uses |= oly_device_with(r, step->gemm.device[d].a.base) | oly_device_with(r, step->gemm.device[d].b.base);
     }
     for (int k = 0; k < n; k++)

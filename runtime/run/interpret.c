@@ -2,6 +2,7 @@
 /* The interpreter's loop over steps: their order, loops and branches, and the exchanges between processes. The executor
  * (executor.h) computes the steps. */
 #include "run/interpret.h"
+#include "run/call_run.h"
 #include "run/device_order.h"
 #include "run/execute.h"
 #include "run/executor.h"
@@ -175,6 +176,8 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
             ends = true; /* the job is ending: a condition need not become true any more */
+        if (r->failed && ++i) /* after the same check on all processes */
+            break;
     }
     oly_iterations_end(&shown, i);
     if (ends)
@@ -221,6 +224,7 @@ static oly_status use_memory(oly_run *r, const oly_step *s)
     case OLY_STEP_TILE:
     case OLY_STEP_REDUCE:
     case OLY_STEP_LOCAL: return oly_compute(r, s);
+    case OLY_STEP_CALL: return oly_is_host_call(s) ? oly_run_host_call(r, s) : oly_compute(r, s);
     case OLY_STEP_GEMM: return run_product(r, s);
     case OLY_STEP_MOVE: return run_move(r, s);
     case OLY_STEP_REDUCTION: return run_reduction(r, s);
@@ -282,6 +286,7 @@ void oly_interpret(oly_job *job)
         return;
     r->thread = pthread_self();
     r->advance = OLY_OK;
+    r->failed = false;
     oly_status st = OLY_OK;
     int64_t begun = r->submitted ? oly_ticks() : 0;
     if (r->together.set)

@@ -28,6 +28,7 @@ typedef struct oly_run {
     int64_t execution;               /* of that step: a number that no other execution has */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
+    bool failed; /* a check has failed: loops end, and the host's functions are not called any more */
 } oly_run;
 
 void oly_interpret(oly_job *job);

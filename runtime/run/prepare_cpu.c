@@ -37,6 +37,7 @@ static int chunks_of(const oly_step *s, int device, int phase)
     case OLY_STEP_TILE: return tile_chunks(s, device);
     case OLY_STEP_REDUCE: return reduce_chunks(s, device, phase);
     case OLY_STEP_LOCAL: return local_chunks(s, device, phase);
+    case OLY_STEP_CALL: return s->call.device[device].has_work;
     case OLY_STEP_GEMM: return gemm_chunks(&s->gemm.device[device]);
     default: return 0;
     }
@@ -147,7 +148,8 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     OLY_TRY(prepare_inner(plan, s));
     if (s->kind == OLY_STEP_REDUCTION && s->reduction.staged)
         s->reduction.staged->outline.between = oly_compute_level;
-    bool computes = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
+    bool computes =
+        s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL || s->kind == OLY_STEP_CALL;
     if (!computes && s->kind != OLY_STEP_GEMM && s->kind != OLY_STEP_MOVE)
         return OLY_OK;
     oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);

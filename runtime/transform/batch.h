@@ -15,6 +15,8 @@ typedef struct oly_batch_axes {
     oly_mesh named; /* of vmap: the name of its axis for collectives of the body; NULL: none */
     uint32_t all;   /* bits */
     int64_t size[OLY_MAX_RANK];
+    const struct oly_lifted
+        *active; /* of what is computed for all elements: those for which effects happen; NULL: all */
 } oly_batch_axes;
 
 /* A value in the enclosing graph: a leading dimension for each bit of axes, ascending; then its own. */

@@ -5,6 +5,7 @@
  * about a branch, all branches are computed and each element selects its own. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
+#include "graph/call.h"
 #include <string.h>
 
 /* A loop being batched. */
@@ -38,6 +39,26 @@ static oly_status set_outputs(oly_graph *g, int n, const oly_lifted *outputs)
     for (int k = 0; k < n; k++)
         OLY_TRY(oly_graph_output(g, outputs[k].node));
     return OLY_OK;
+}
+
+/* -- effects ------------------------------------------------------------------------------------------------------- */
+
+/* Graphs inside a graph that is computed for all elements cannot see for which of them effects happen. */
+static oly_status check_effects(const oly_batch *b, const oly_graph *inner)
+{
+    if (!b->axes->active || !inner->has_effects)
+        return OLY_OK;
+    return oly_fail(OLY_INVALID, "a loop or branch that prints, checks or calls back is inside another one in which "
+                                 "the elements of a map go different "
+                                 "ways; move the print, check or callback out of the inner one");
+}
+
+/* b's axes, with effects for the elements that `active` marks; NULL: for all. */
+static oly_batch_axes axes_for(const oly_batch *b, const oly_lifted *active)
+{
+    oly_batch_axes axes = *b->axes;
+    axes.active = active;
+    return axes;
 }
 
 /* -- loops ---------------------------------------------------------------------------------------------------------- */
@@ -89,7 +110,9 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
     if (l->decided) /* whether any continues: an additional carry */
         OLY_TRY(oly_graph_input(g, &(oly_type){.dtype = OLY_BOOL}, &unused));
     OLY_TRY(add_inputs(g, inner->n_inputs - 1 - n, l->in + n, inputs + 1 + n));
-    OLY_TRY(oly_batch_graph(g, l->b->axes, inner, inputs, outputs));
+    OLY_TRY(check_effects(l->b, inner));
+    const oly_batch_axes axes = axes_for(l->b, l->decided ? &inputs[1 + predicate_of(l->loop)] : NULL);
+    OLY_TRY(oly_batch_graph(g, &axes, inner, inputs, outputs));
     for (int k = 0; k < n; k++) {
         if (l->decided)
             OLY_TRY(choose(&within, inputs[1 + predicate_of(l->loop)], &outputs[k], inputs[1 + k]));
@@ -193,6 +216,7 @@ static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_l
         if (!(graphs[k] = oly_graph_new(node->params.branches[k]->name)))
             return OLY_MEMORY;
         OLY_TRY(add_inputs(graphs[k], node->n_in - 1, in + 1, inputs));
+        OLY_TRY(check_effects(b, node->params.branches[k]));
         OLY_TRY(oly_batch_graph(graphs[k], b->axes, node->params.branches[k], inputs, outputs + k * n));
         for (int j = 0; j < n; j++)
             results[j].axes |= outputs[k * n + j].axes;
@@ -237,6 +261,30 @@ static oly_status is_branch(oly_batch *b, oly_lifted index, int k, oly_lifted *i
     return oly_graph_add(b->into, OLY_OP_le, 2, both, NULL, &is->node);
 }
 
+static oly_status both(oly_batch *b, oly_lifted *x, oly_lifted y)
+{
+    oly_lifted in[2] = {*x, y};
+    OLY_TRY(oly_batch_align(b, 2, in));
+    return oly_batch_apply(b, OLY_OP_and, 2, in, &(oly_params){0}, x);
+}
+
+/* The elements that take branch k. */
+static oly_status takers_of(oly_batch *b, oly_lifted index, int k, int last, oly_lifted *active)
+{
+    if (k < last)
+        OLY_TRY(is_branch(b, index, k, active));
+    if (k > 0) {
+        oly_lifted before;
+        OLY_TRY(is_branch(b, index, k - 1, &before));
+        OLY_TRY(oly_graph_add(b->into, OLY_OP_logical_not, 1, &before.node, NULL, &before.node));
+        if (k == last)
+            *active = before;
+        else
+            OLY_TRY(both(b, active, before));
+    }
+    return b->axes->active ? both(b, active, *b->axes->active) : OLY_OK;
+}
+
 /* From the last branch to the first: elements whose index is at most k take branch k. An index out of range selects the nearest. */
 static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
 {
@@ -245,7 +293,11 @@ static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lif
     for (int k = node->params.n_branches - 1; k >= 0; k--) {
         const oly_graph *branch = node->params.branches[k];
         bool last = k == node->params.n_branches - 1;
-        OLY_TRY(oly_batch_graph(b->into, b->axes, branch, in + 1, last ? results : outputs));
+        oly_lifted active;
+        if (branch->has_effects)
+            OLY_TRY(takers_of(b, in[0], k, node->params.n_branches - 1, &active));
+        const oly_batch_axes axes = axes_for(b, branch->has_effects ? &active : NULL);
+        OLY_TRY(oly_batch_graph(b->into, &axes, branch, in + 1, last ? results : outputs));
         if (last)
             continue;
         OLY_TRY(is_branch(b, in[0], k, &is));

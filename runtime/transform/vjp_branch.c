@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a branch: a branch by the same index, in which every alternative recomputes its values and pulls the cotangents
  * back. */
+#include "graph/call.h"
 #include "transform/gradient.h"
 #include "transform/rule.h"
 #include <string.h>
@@ -21,6 +22,7 @@ static oly_status record_side(const oly_rule *r, const oly_graph *side, oly_grap
         if (r->cotangents[k])
             OLY_TRY(oly_graph_input(g, &r->cotangents[k]->type, &cotangent[k]));
     OLY_TRY(oly_graph_copy(g, side, in, out));
+    oly_graph_silence(g); /* it is computed once more */
     for (int k = 0; k < side->n_inputs; k++)
         if (r->wanted[1 + k])
             wrt[n_wrt++] = in[k];

@@ -5,6 +5,7 @@
  *
  * Where the stacks would be large (OLYMPUS_GRADIENT_MEMORY), only every k-th iteration's carries are saved; the backward pass then
  * takes k iterations at a time, which it first runs forward again, saving all of them. */
+#include "graph/call.h"
 #include "transform/rule.h"
 #include "transform/gradient.h"
 #include "graph/varying.h"
@@ -138,6 +139,7 @@ static oly_status record_step(backward *b, oly_graph *s)
         if (b->reached[k])
             OLY_TRY(oly_graph_input(s, &body->outputs[k]->type, &cotangent[k]));
     OLY_TRY(oly_graph_copy(s, body, in, out));
+    oly_graph_silence(s); /* the iteration is computed once more */
     for (int k = 0; k < b->n + b->m; k++)
         if (b->active[k]) {
             at[n_wrt] = k;
@@ -645,6 +647,7 @@ static void differentiate(backward *b)
     find_needed(b);
     int64_t every = choose_stride(b);
     TRY(oly_graph_clone(b->loop->params.body, &b->body));
+    oly_graph_silence(b->body);
     TRY(begin_flow(b, &f));
     TRY(save(b, every, saved));
     span all = {.at = b->lower, .count = b->count};

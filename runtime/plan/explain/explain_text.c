@@ -35,11 +35,17 @@ void oly_seconds_text(oly_text *t, double seconds)
 
 const char *oly_step_kind_name(oly_step_kind kind)
 {
-    static const char *const names[] = {
-        [OLY_STEP_TILE] = "tile",     [OLY_STEP_REDUCE] = "reduce",       [OLY_STEP_GEMM] = "gemm",
-        [OLY_STEP_MOVE] = "move",     [OLY_STEP_REDUCTION] = "reduction", [OLY_STEP_LOOP] = "loop",
-        [OLY_STEP_BRANCH] = "branch", [OLY_STEP_STENCIL] = "stencil",     [OLY_STEP_LOCAL] = "local",
-        [OLY_STEP_WAIT] = "wait"};
+    static const char *const names[] = {[OLY_STEP_TILE] = "tile",
+                                        [OLY_STEP_REDUCE] = "reduce",
+                                        [OLY_STEP_GEMM] = "gemm",
+                                        [OLY_STEP_MOVE] = "move",
+                                        [OLY_STEP_REDUCTION] = "reduction",
+                                        [OLY_STEP_LOOP] = "loop",
+                                        [OLY_STEP_BRANCH] = "branch",
+                                        [OLY_STEP_STENCIL] = "stencil",
+                                        [OLY_STEP_LOCAL] = "local",
+                                        [OLY_STEP_WAIT] = "wait",
+                                        [OLY_STEP_CALL] = "call"};
     return (size_t)kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "step";
 }
 

@@ -550,6 +550,7 @@ static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
     case OLY_LOWER_LOCAL: return oly_lower_local(p, f, n);
     case OLY_LOWER_WINDOW: return oly_lower_window(p, f, n);
+    case OLY_LOWER_CALL: return oly_lower_call(p, f, n);
     case OLY_LOWER_INPUT: /* in memory already */
     case OLY_LOWER_VIEW:  /* read through */
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;

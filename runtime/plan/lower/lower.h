@@ -28,6 +28,7 @@ oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_call(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n);
 /* May a node write over its first operand's memory, when its result has layout l? Only if nothing reads the operand
  * later. */

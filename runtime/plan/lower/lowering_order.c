@@ -4,6 +4,7 @@
  * reductions run in one exchange. A node is examined when its last operand is ready: the time is linear in the graph
  * (times the logarithm of the number of ready nodes). */
 #include "plan/lower/lower.h"
+#include "graph/call.h"
 #include "plan/lower/sink_reductions.h"
 #include "plan/partition/partition.h"
 #include <string.h>
@@ -21,7 +22,8 @@ typedef struct order {
     int n_ready, *ready;       /* a heap of places, smallest first */
     int n_deferred, *deferred; /* nodes whose reduction is deferred */
     int n_reduced;             /* f's value, when they were last examined */
-    int *leads;                /* [place]: most reductions over devices on any path from it */
+    int *effect_before; /* [place]: the unit with an effect that comes before it, -1; NULL: the graph has no effects */
+    int *leads;         /* [place]: most reductions over devices on any path from it */
 } order;
 
 /* -- readiness ----------------------------------------------------------------------------------------------------- */
@@ -229,6 +231,36 @@ static oly_status sort_by_depth(order *o)
     return OLY_OK;
 }
 
+/* Effects keep the order of the program: a node with one waits for the node with the one before, as if it read that. */
+static oly_status order_effects(order *o)
+{
+    const oly_graph *g = o->f->graph;
+    int before = -1;
+    if (!g->has_effects)
+        return OLY_OK;
+    o->effect_before = OLY_PLAN_NEW(o->p, int, o->n + 1);
+    OLY_PLAN_CHECK(o->effect_before);
+    for (int k = 0; k < o->n; k++)
+        o->effect_before[k] = -1;
+    for (int k = 0; k < o->n; k++)
+        if (oly_node_has_effect(g->nodes[k]) && o->unit[k] != before) {
+            o->effect_before[o->unit[k]] = before;
+            before = o->unit[k];
+        }
+    return OLY_OK;
+}
+
+/* The effect that node k waits for; -1: none. */
+static int effect_before(const order *o, int k)
+{
+    return o->effect_before && oly_node_has_effect(o->f->graph->nodes[k]) ? o->effect_before[o->unit[k]] : -1;
+}
+
+static bool is_blocked(const order *o, int place)
+{
+    return o->effect_before && o->effect_before[place] >= 0 && !o->done[o->effect_before[place]];
+}
+
 /* Lists the readers of each node. */
 static oly_status note_users(order *o)
 {
@@ -241,6 +273,10 @@ static oly_status note_users(order *o)
                 o->first_user[g->nodes[k]->in[j]->index + 1]++;
                 n_uses++;
             }
+        if (effect_before(o, k) >= 0) {
+            o->first_user[o->node[effect_before(o, k)] + 1]++;
+            n_uses++;
+        }
     }
     for (int k = 0; k < o->n; k++)
         o->first_user[k + 1] += o->first_user[k];
@@ -255,6 +291,11 @@ static oly_status note_users(order *o)
             if (o->unit[in] == o->unit[k])
                 continue;
             o->user[o->first_user[in] + at[in]++] = o->unit[k];
+            o->missing[o->unit[k]]++;
+        }
+        if (effect_before(o, k) >= 0) {
+            int before = o->node[effect_before(o, k)];
+            o->user[o->first_user[before] + at[before]++] = o->unit[k];
             o->missing[o->unit[k]]++;
         }
     }
@@ -297,6 +338,7 @@ static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
     o->leads = OLY_PLAN_NEW(p, int, n + 1);
     OLY_PLAN_CHECK(o->done ? o->leads : NULL);
     OLY_TRY(sort_by_depth(o));
+    OLY_TRY(order_effects(o));
     OLY_TRY(note_users(o));
     note_leads(o);
     return OLY_OK;
@@ -364,6 +406,8 @@ static bool is_next(const order *o, int place)
 {
     const oly_node *n = o->f->graph->nodes[o->node[place]];
     int group = o->f->values[n->index].group, count = group < 0 ? 1 : o->f->groups[group].n_nodes;
+    if (is_blocked(o, place))
+        return false;
     for (int k = 0; k < count; k++) {
         const oly_node *member = group < 0 ? n : o->f->groups[group].nodes[k];
         for (int j = 0; j < member->n_in; j++) {
@@ -419,6 +463,9 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         OLY_TRY(put_off(&o));
         if (o.n_ready > 0 || o.done[next]) /* may have been lowered above */
             continue;
-        OLY_TRY(lower_place(&o, end_of_deferred(&o, next))); /* this reduces the deferred values that it reads */
+        int first = next;
+        while (o.effect_before && first + 1 < o.n && (o.done[first] || !is_next(&o, first)))
+            first++;
+        OLY_TRY(lower_place(&o, end_of_deferred(&o, first))); /* this reduces the deferred values that it reads */
     }
 }

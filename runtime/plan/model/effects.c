@@ -67,6 +67,16 @@ static void local_uses(const visitor *v, const oly_local_work *w)
     use_cell(v, w->scratch_base, true);
 }
 
+static void call_uses(const visitor *v, const oly_step *s, const oly_call_work *w)
+{
+    for (int k = 0; w->has_work && k < s->call.n_in; k++)
+        use_cell(v, w->in_place[k].base, false);
+    for (int k = 0; w->has_work && k < s->call.call->n_out; k++)
+        use_cell(v, w->out_base[k], true);
+    if (w->has_work)
+        use_cell(v, w->scratch_base, true);
+}
+
 static void device_uses(const visitor *v, const oly_step *s, int d)
 {
     if (s->kind == OLY_STEP_TILE)
@@ -75,6 +85,8 @@ static void device_uses(const visitor *v, const oly_step *s, int d)
         reduce_uses(v, &s->reduce.device[d]);
     else if (s->kind == OLY_STEP_LOCAL)
         local_uses(v, &s->local.device[d]);
+    else if (s->kind == OLY_STEP_CALL)
+        call_uses(v, s, &s->call.device[d]);
     else if (s->kind == OLY_STEP_GEMM && s->gemm.device[d].has_work) {
         use_cell(v, s->gemm.device[d].a.base, false);
         use_cell(v, s->gemm.device[d].b.base, false);
@@ -154,6 +166,7 @@ void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit 
     case OLY_STEP_TILE:
     case OLY_STEP_REDUCE:
     case OLY_STEP_LOCAL:
+    case OLY_STEP_CALL:
     case OLY_STEP_GEMM:
         for (int d = 0; d < plan->n_devices; d++)
             device_uses(&v, s, d);

@@ -7,7 +7,7 @@
 #define OLY_PLAN_MODEL_STEPS_H
 #include "communicator.h"
 #include "core/arena.h"
-#include "graph/graph.h"
+#include "graph/call.h"
 #include "layout/layout.h"
 
 /* A slot is a buffer that every device of the plan has one of. */
@@ -76,6 +76,17 @@ typedef struct oly_local_work {
     int scratch_base; /* -1: none */
     bool has_work;
 } oly_local_work;
+
+/* A call of a function of the program on one device. Parts have no data yet; batch dimensions come first. */
+typedef struct oly_call_work {
+    bool has_work;
+    const oly_shard_part *in, *out; /* [n_in], [n_out] */
+    const oly_place *in_place;
+    const int *out_base;
+    const size_t *packed; /* [n_in] where in scratch memory an operand is copied to, plus 1; 0: read in place */
+    int scratch_base;     /* -1: none */
+    size_t scratch;       /* where the function's own begins */
+} oly_call_work;
 
 /* A copy between two devices of this process. */
 typedef struct oly_copy_work {
@@ -154,6 +165,7 @@ typedef enum {
     OLY_STEP_BRANCH,  /* runs one of several blocks */
     OLY_STEP_STENCIL, /* a recognised loop */
     OLY_STEP_LOCAL,   /* kernels of kernels/local.h */
+    OLY_STEP_CALL,    /* a function of the program (graph/call.h) */
     OLY_STEP_WAIT,    /* for an exchange that an earlier step started (schedule.c) */
 } oly_step_kind;
 
@@ -205,6 +217,11 @@ typedef struct oly_step {
         struct {
             const oly_local_work *device;
         } local;
+        struct {
+            const oly_user_call *call;
+            int n_in, n_lead;
+            const oly_call_work *device;
+        } call;
         struct {
             int n_copies;
             const oly_copy_work *copies;

@@ -4,6 +4,7 @@
  * is changed before anything is planned. Only values that are not much larger than their operands are hoisted, so
  * that memory does not grow. Invariant values of a branch inside a loop are hoisted too: their exchanges would run
  * before the branch in any case. Called by plan.c. */
+#include "graph/call.h"
 #include "plan/rewrite/rewrite.h"
 #include <string.h>
 
@@ -62,7 +63,7 @@ static oly_status mark_same(inside *x, const bool *inputs)
         oly_graph_ahead(x->graph, k, 1);
         const oly_node *n = x->graph->nodes[k];
         x->same[k] = oly_ops[n->op].lowering != OLY_LOWER_INPUT && oly_ops[n->op].lowering != OLY_LOWER_RESULT &&
-                     !oly_node_graphs(n, &graphs);
+                     !oly_node_graphs(n, &graphs) && !oly_node_has_effect(n);
         for (int j = 0; j < n->n_in; j++) {
             x->same[k] = x->same[k] && x->same[n->in[j]->index];
             for (int w = 0; w < x->words; w++)
@@ -84,7 +85,7 @@ static void choose(inside *x)
     const oly_graph *g = x->graph;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const oly_node *n = g->nodes[k];
-        bool result = false;
+        bool result = g->has_effects && oly_node_has_effect(n); /* it stays, and so its operands are worth moving */
         for (int j = 0; j < g->n_outputs; j++)
             result = result || g->outputs[j] == n;
         double from = x->same[k] && is_computed(n) && !result ? bytes_made_of(x, made_of(x, k)) : 0;

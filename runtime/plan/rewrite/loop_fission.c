@@ -179,8 +179,9 @@ static bool find_seen(fission *x, bool *wanted)
 static bool may_be_split(const fission *x)
 {
     const oly_node *n = x->loop;
-    if (oly_ops[n->op].lowering != OLY_LOWER_LOOP || n->params.predicate || n->params.unrolled & OLY_UNROLLED_LOOP ||
-        n->params.upper - n->params.lower < 2 || x->n_carry < 2 || x->body->n_inputs > MOST_VALUES)
+    if (oly_ops[n->op].lowering != OLY_LOWER_LOOP || x->body->has_effects || n->params.predicate ||
+        n->params.unrolled & OLY_UNROLLED_LOOP || n->params.upper - n->params.lower < 2 || x->n_carry < 2 ||
+        x->body->n_inputs > MOST_VALUES)
         return false;
     for (int j = 0; j < x->n_carry; j++)
         if (has_place(&x->body->inputs[1 + j]->type))

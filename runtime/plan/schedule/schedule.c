@@ -250,6 +250,12 @@ static void forget_mover(void *context, int slot, bool writes)
         s->mover[slot] = -1;
 }
 
+/* What the program can observe keeps its order. */
+static bool has_effect(const oly_step *step)
+{
+    return step->kind == OLY_STEP_CALL && step->call.call->effect;
+}
+
 static oly_status add_step(scheduler *s, const oly_step *step)
 {
     int at = s->n;
@@ -267,7 +273,7 @@ static oly_status add_step(scheduler *s, const oly_step *step)
     else if (step->kind == OLY_STEP_STENCIL)
         add_stencil(s, step);
     else
-        add_item(s, step, -1, step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH);
+        add_item(s, step, -1, step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH || has_effect(step));
     OLY_PLAN_CHECK(s->failed ? NULL : s);
     oly_step_effects(s->p->plan, step, forget_mover, s);
     for (int k = 0; step->kind == OLY_STEP_MOVE && step->exchange && k < step->move.n_arrivals; k++)

@@ -118,7 +118,7 @@ static bool match(const oly_node *loop, found *s)
 {
     const oly_graph *body = loop->params.body;
     memset(s, 0, sizeof *s);
-    if (loop->params.n_carry != 1 || body->inputs[0]->n_uses)
+    if (loop->params.n_carry != 1 || body->has_effects || body->inputs[0]->n_uses)
         return false;
     const oly_node *carry = body->inputs[1];
     if (carry->type.rank < 1 || carry->type.rank > 3)

@@ -319,7 +319,8 @@ oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form
     memset(form, 0, sizeof *form);
     form->n_fields = loop->params.n_carry;
     form->unrolled = loop->params.unrolled;
-    if (form->n_fields < 1 || f.body->inputs[1]->type.rank < 1 || f.body->inputs[1]->type.rank > OLY_TILING_RANK)
+    if (form->n_fields < 1 || f.body->has_effects || f.body->inputs[1]->type.rank < 1 ||
+        f.body->inputs[1]->type.rank > OLY_TILING_RANK)
         return OLY_OK;
     form->align = OLY_PLAN_NEW(p, oly_tiling_point, form->n_fields);
     OLY_PLAN_CHECK(form->align);
