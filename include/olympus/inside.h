@@ -79,6 +79,13 @@ typedef struct oly_shard_part {
     int64_t after[OLY_MAX_RANK];
 } oly_shard_part;
 
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_debug_print_n(...) OLY_AT_AS(oly_debug_print, oly_debug_print_n)(__VA_ARGS__)
+#define oly_check_n(...)       OLY_AT_AS(oly_check, oly_check_n)(__VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif
