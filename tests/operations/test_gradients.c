@@ -14,8 +14,8 @@ typedef gradient_sample sample;
 
 /* Rows without a derivative, and why. */
 static const char *const not_differentiable[] = {
-    "nextafter", "reduce_window_prod", /* as in JAX */
-    "result",                          /* its loop or branch has the rule */
+    "nextafter", "reduce_window_prod", "call", /* as in JAX */
+    "result",                                  /* its loop or branch has the rule */
 };
 
 /* -- the function and its numbers ------------------------------------------------------------------------------------ */
