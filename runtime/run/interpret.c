@@ -175,7 +175,7 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
         oly_iteration_ends(&shown, i);
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
-            ends = true; /* the job is ending: a condition need not become true any more */
+            ends = true;      /* the job is ending: a condition need not become true any more */
         if (r->failed && ++i) /* after the same check on all processes */
             break;
     }
