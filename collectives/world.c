@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/events.h"
 #include "core/option.h"
+#include "core/pretend.h"
 #include "core/text.h"
 #include "environment.h"
 #include "meeting.h"
@@ -146,10 +147,10 @@ static oly_status know_node(MPI_Comm node)
 /* By all ranks, even if the options differ: that is reported later. */
 static oly_status divide_node(MPI_Comm node)
 {
-    int rank, each = (int)oly_option.node_ranks;
+    int rank, each = (int)oly_option.node_ranks, pretended = oly_pretend_node(world.rank);
     MPI_Comm part;
     MPI_Comm_rank(node, &rank);
-    MPI_TRY(MPI_Comm_split, node, each > 0 ? rank / each : 0, 0, &part);
+    MPI_TRY(MPI_Comm_split, node, pretended >= 0 ? pretended : each > 0 ? rank / each : 0, 0, &part);
     OLY_TRY(know_node(part));
     MPI_TRY(MPI_Comm_free, &part);
     return OLY_OK;
@@ -350,7 +351,7 @@ oly_status oly_world_start_as(int *argc, char ***argv, const oly_world_way *way)
     oly_recording_begin(&launch);
     if (with_mpi) {
         oly_watch_start(launch.rank);
-        if (oly_option.node_ranks == 0 && !way->communicator)
+        if (oly_option.node_ranks == 0 && !*oly_option.nodes && !way->communicator)
             oly_peers_begin(&launch);
     }
     if (with_mpi && !initialized)

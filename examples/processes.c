@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What programs on several processes need around their arrays: which part is whose, arrays whose shards a function makes, one
- * process's value on all, each process's value on all. Process 0 prints the same text however the devices are distributed.
+ * process's value on all, each process's value on all, meshes over nodes. Process 0 prints the same text however the devices are distributed.
  *     launch/olyrun -n 4 -d 2 build/examples/processes */
 #include <olympus.h>
 #include <stdlib.h>
@@ -107,6 +107,15 @@ static void use_some_devices(void)
         oly_printf("on three devices: %T, %d shards on all processes together\n", doubled, total);
 }
 
+/* Outer axes over nodes, inner ones within a node: collectives along inner axes stay off the network. */
+static void use_nodes(void)
+{
+    oly_mesh levels = oly_make_hybrid_mesh("data=-1", "model=-1");
+    if (oly_process_index() == 0)
+        oly_printf("%d node: %M, the last device on node %d\n", oly_node_count(), levels,
+                   oly_device_node(oly_mesh_device(levels, oly_device_count() - 1)));
+}
+
 int main(int argc, char **argv)
 {
     oly_init(&argc, &argv);
@@ -121,5 +130,6 @@ int main(int argc, char **argv)
     print_parts(sharding);
     share_values();
     use_some_devices();
+    use_nodes();
     return oly_finalize();
 }

@@ -44,12 +44,37 @@ OLY_API oly_device oly_set_default_device(oly_device device);
 typedef enum oly_axis_type { OLY_AXIS_AUTO, OLY_AXIS_EXPLICIT, OLY_AXIS_MANUAL } oly_axis_type;
 
 /* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order, "i=-1, j=2" all of them (one size may be -1
- * and is inferred). "i=4:explicit, j=2:auto" gives types (default auto).
+ * and is inferred). "i=4:explicit, j=2:auto" gives types (default auto). In a job on several nodes these devices are taken node by
+ * node and, on a node, socket by socket, so that the last axes stay within a node: where ranks follow one another on the nodes, as
+ * launchers place them by default, that is the order of their ids (OLYMPUS_MESH_ORDER=0: always that).
  *   ranks   all ranks that will use it, with the same arguments
  *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
  *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */
 OLY_API oly_mesh oly_make_mesh(const char *axes);
 #define oly_make_mesh(...) OLY_AT(oly_make_mesh)(__VA_ARGS__)
+
+/* Mesh of two levels: the outer axes count nodes, the inner ones devices within a node, so collectives along inner axes never cross
+ * the network: oly_make_hybrid_mesh("data=-1", "model=4"). An axis named in both has the product of the sizes, the nodes major:
+ * ("x=2", "x=4, y=1"). One size of each text may be -1: as many nodes, or devices of a node, as there are. The axes are those of the
+ * outer text, then the further ones of the inner; types as above (an axis named in both: the outer one's).
+ *   .by_process  each process counts as a node
+ *   returns  takes the first nodes and, of each, the first devices
+ *   ranks    all ranks that will use it, with the same arguments
+ *   fails    OLY_PARSE (with the column), OLY_INVALID: more nodes than there are, or more devices than one of them has (the message
+ *            says how many), duplicate names, sizes below 1; OLY_MEMORY
+ *   source   jax.experimental.mesh_utils.create_hybrid_device_mesh */
+typedef struct oly_hybrid_options {
+    char first_; /* not used: lets the macro begin the list */
+    bool by_process;
+} oly_hybrid_options;
+#define OLY_HYBRID_OPTIONS(...) OLY_OPTIONS_(oly_hybrid_options, __VA_ARGS__)
+OLY_API oly_mesh oly_make_hybrid_mesh_with(const char *outer, const char *inner, oly_hybrid_options options);
+#define oly_make_hybrid_mesh(...) oly_make_hybrid_mesh_(__VA_ARGS__, )
+#define oly_make_hybrid_mesh_(outer, inner, ...)                                                                       \
+    OLY_AT_AS(oly_make_hybrid_mesh, oly_make_hybrid_mesh_with)(outer, inner, OLY_HYBRID_OPTIONS(__VA_ARGS__))
+/* Number of the node of a device, counted in the order of their first processes, and how many nodes the job runs on. */
+OLY_API int oly_device_node(oly_device d);
+OLY_API int oly_node_count(void);
 
 /* The structured form, over chosen devices. devices: prod(sizes) global indexes in row-major order, or NULL for the first
  * ones. Devices must be distinct. */
@@ -128,6 +153,9 @@ OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 #define oly_device_id(...)              OLY_AT(oly_device_id)(__VA_ARGS__)
 #define oly_device_process(...)         OLY_AT(oly_device_process)(__VA_ARGS__)
 #define oly_device_platform(...)        OLY_AT(oly_device_platform)(__VA_ARGS__)
+#define oly_device_node(...)            OLY_AT(oly_device_node)(__VA_ARGS__)
+#define oly_node_count(...)             OLY_AT(oly_node_count)(__VA_ARGS__)
+#define oly_make_hybrid_mesh_with(...)  OLY_AT_AS(oly_make_hybrid_mesh, oly_make_hybrid_mesh_with)(__VA_ARGS__)
 #define oly_device_is_local(...)        OLY_AT(oly_device_is_local)(__VA_ARGS__)
 #define oly_device_str(...)             OLY_AT(oly_device_str)(__VA_ARGS__)
 #define oly_mesh_axis_count(...)        OLY_AT(oly_mesh_axis_count)(__VA_ARGS__)

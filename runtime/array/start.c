@@ -12,6 +12,7 @@
 #include "core/events.h"
 #include "core/machine.h"
 #include "core/option.h"
+#include "core/pretend.h"
 #include "core/recorder.h"
 #include "core/simulate.h"
 #include "core/status_socket.h"
@@ -20,6 +21,7 @@
 #include "device/queue.h"
 #include "device/workers.h"
 #include "kernel.h"
+#include "layout/topology.h"
 #include "plan/cost/cost.h"
 #include "plan/plan.h"
 #include "run/execute.h"
@@ -38,7 +40,30 @@ typedef struct greeting {
     oly_platform_name platform;
     oly_transport_name transport;
     oly_rates_known rates; /* all use rank 0's */
+    oly_location location;
 } greeting;
+
+static oly_location my_location(void)
+{
+    const oly_platform *platform = oly_platform_get();
+    int pretended = oly_pretend_socket(oly_world_rank());
+    oly_location here = {.socket = pretended >= 0 ? pretended : oly_machine_get()->socket};
+    for (int d = 0; platform->link_group && d < platform->devices() && d < OLY_MOST_LINKED; d++)
+        here.link_group[d] = (uint8_t)platform->link_group(d);
+    return here;
+}
+
+static oly_status find_order(int n, const greeting *all)
+{
+    oly_location *locations = oly_malloc(sizeof *locations * (size_t)n);
+    if (!locations)
+        return oly_out_of_memory(sizeof *locations * (size_t)n, "the nodes of the job");
+    for (int r = 0; r < n; r++)
+        locations[r] = all[r].location;
+    oly_status st = oly_topology_set(n, oly_option.mesh_order ? locations : NULL);
+    oly_release(locations);
+    return st;
+}
 
 /* For messages through host memory. */
 static int memory_of(int device)
@@ -62,7 +87,8 @@ static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
     OLY_TRY(oly_agree_at_start());
-    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), oly_transport_my_name(), *rates};
+    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), oly_transport_my_name(), *rates,
+                     my_location()};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
@@ -83,6 +109,8 @@ static oly_status meet(const oly_rates_known *rates)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
     if (st == OLY_OK)
         st = oly_nodes_set(n, leaders);
+    if (st == OLY_OK)
+        st = find_order(n, all);
     if (st == OLY_OK)
         st = oly_rates_settle(&all[0].rates, oly_rates_peer() < 0 ? NULL : all[oly_rates_peer()].rates.host);
     oly_release(all);
@@ -114,6 +142,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
 {
     OLY_TRY(oly_options_read());
     OLY_TRY(oly_simulation_read());
+    OLY_TRY(oly_pretend_check());
     OLY_TRY(oly_stop_begin());
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
@@ -256,6 +285,7 @@ int oly_finalize(void)
     oly_plan_forget();
     oly_layout_stop();
     oly_nodes_forget();
+    oly_topology_forget();
     oly_pool_stop();
     oly_platform_forget();
     oly_arena_trim();

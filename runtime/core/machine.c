@@ -32,6 +32,23 @@ static int bound_cores(hwloc_topology_t topology)
     return cores;
 }
 
+/* The only package with hardware threads that this process may run on; -1: several. */
+static int bound_socket(hwloc_topology_t topology)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    int socket = -1, found = 0;
+    if (set && hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0) {
+        hwloc_obj_t package = NULL;
+        while ((package = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE, package)))
+            if (hwloc_bitmap_intersects(package->cpuset, set)) {
+                socket = (int)package->logical_index;
+                found++;
+            }
+    }
+    hwloc_bitmap_free(set);
+    return found == 1 ? socket : -1;
+}
+
 static bool ask_hwloc(oly_machine *m)
 {
     hwloc_topology_t topology;
@@ -42,6 +59,7 @@ static bool ask_hwloc(oly_machine *m)
         (!synthetic || hwloc_topology_set_synthetic(topology, synthetic) == 0) && hwloc_topology_load(topology) == 0;
     if (loaded) {
         m->cores = synthetic ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) : bound_cores(topology);
+        m->socket = synthetic ? -1 : bound_socket(topology);
         m->l1_bytes = cache_bytes(topology, HWLOC_OBJ_L1CACHE);
         m->l2_bytes = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
         m->l3_bytes = cache_bytes(topology, HWLOC_OBJ_L3CACHE);
@@ -58,7 +76,7 @@ static size_t positive(long value)
 
 static oly_machine read_machine(void)
 {
-    oly_machine m = {0};
+    oly_machine m = {.socket = -1};
     if (!ask_hwloc(&m)) {
         m.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
         m.l1_bytes = positive(sysconf(_SC_LEVEL1_DCACHE_SIZE));

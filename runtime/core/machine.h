@@ -9,6 +9,7 @@ typedef struct oly_machine {
     size_t l1_bytes;     /* data cache of one core; 32 KiB if unknown */
     size_t l2_bytes;     /* 256 KiB if unknown */
     size_t l3_bytes;     /* 0 if there is none */
+    int socket;          /* the package that all of them are on; -1: several, or unknown */
     size_t memory_bytes; /* of the node; 0 if unknown */
 } oly_machine;
 

@@ -32,6 +32,8 @@ typedef struct oly_platform {
     bool one_memory;                 /* devices share memory 0; otherwise device d has memory d */
     int (*devices)(void);            /* of this process */
     const oly_facts *(*facts)(void); /* for the planner; the same on every rank, or the job is refused. NULL: a CPU's */
+    /* Number of the group of directly linked devices (as GPUs by their own links) that a device belongs to; NULL: all are one. */
+    int (*link_group)(int device);
 
     /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
     bool (*allocate)(int memory, size_t bytes, void **data);

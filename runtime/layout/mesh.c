@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* qsort_r */
 #include "layout/mesh.h"
 #include "layout/intern.h"
+#include "layout/topology.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/scan.h"
@@ -466,10 +467,11 @@ static oly_status fill_axis(struct oly_mesh_impl *m, int axis)
     return OLY_OK;
 }
 
-static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
+oly_status oly_mesh_parse(struct oly_mesh_impl *m, const char *axes, int *unknown)
 {
     oly_scanner s = oly_scan_begin(axes);
     int open = -1;
+    m->n_devices = 1;
     while (!oly_scan_end(&s)) {
         char name[OLY_AXIS_NAME];
         int64_t size;
@@ -489,8 +491,39 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
         OLY_TRY(add_axis(m, name, size == -1 ? 1 : size));
         OLY_TRY(parse_axis_type(m, &s));
     }
+    *unknown = open;
+    return OLY_OK;
+}
+
+/* Neighbours of the mesh are close: the same devices node by node. */
+static oly_status order_devices(struct oly_mesh_impl *m)
+{
+    const int *order = oly_topology_order();
+    int n = m->n_devices, k = 0;
+    bool as_ids = true;
+    if (!order)
+        return OLY_OK;
+    int *devices = oly_malloc(sizeof *devices * (size_t)n);
+    if (!devices)
+        return oly_out_of_memory(sizeof *devices * (size_t)n, "the devices of a mesh");
+    for (int j = 0; k < n; j++)
+        if (order[j] < n) {
+            as_ids = as_ids && order[j] == k;
+            devices[k++] = order[j];
+        }
+    if (as_ids)
+        oly_release(devices);
+    m->devices = as_ids ? NULL : devices;
+    return OLY_OK;
+}
+
+static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
+{
+    int open;
+    OLY_TRY(oly_mesh_parse(m, axes, &open));
     OLY_TRY(fill_axis(m, open));
-    return check_devices(m);
+    OLY_TRY(check_devices(m));
+    return order_devices(m);
 }
 
 oly_mesh(oly_make_mesh)(const char *axes)

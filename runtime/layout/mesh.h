@@ -49,6 +49,8 @@ oly_mesh oly_mesh_default(void);
 oly_mesh oly_mesh_uncommitted(void);
 int oly_mesh_default_device(void);
 oly_status oly_mesh_set_default_device(int id);
+/* Reads names, sizes and types of axes in the notation of oly_make_mesh; *unknown: the axis of size -1, which counts as 1; -1: none. */
+oly_status oly_mesh_parse(struct oly_mesh_impl *m, const char *axes, int *unknown);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
 /* Which of this process's devices has the local shard s, counted as oly_mesh_local_positions does. */

@@ -275,6 +275,10 @@ static oly_broadcast_options give_oly_broadcast_options(int pick)
 {
     return (oly_broadcast_options){.is_source = pick != FINE};
 }
+static oly_hybrid_options give_oly_hybrid_options(int pick)
+{
+    return (oly_hybrid_options){.by_process = pick != FINE};
+}
 static oly_vmap_options give_oly_vmap_options(int pick)
 {
     return (oly_vmap_options){.axis_name = pick == NONSENSE ? "?" : pick == GONE ? give_const_char_p(NONSENSE) : NULL};

@@ -213,12 +213,30 @@ for program in shard_map linear_algebra placement; do
 done
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
-for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott maxwell2d matmul; do
+for program in pipeline heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott maxwell2d matmul; do
     run 1 1 $program --help
     holds "$program --help" grep -q "^usage: $program" "$scratch/out"
 done
 run 1 1 tour --options
 holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scratch/out"
+
+# -- pipelines: the same losses and gradients for every schedule and every distribution of the devices, those of the whole network -----
+for l in $layouts; do
+    run "$(ranks_of "$l")" "$(devices_of "$l")" pipeline --schedule gpipe
+    cp "$scratch/out" "$scratch/text"
+    prints "pipeline gpipe $l" pipeline_gpipe.txt
+    run "$(ranks_of "$l")" "$(devices_of "$l")" pipeline --schedule 1f1b
+    cp "$scratch/out" "$scratch/text"
+    prints "pipeline 1f1b $l" pipeline_1f1b.txt
+    run "$(ranks_of "$l")" "$(devices_of "$l")" pipeline --schedule forward
+    cp "$scratch/out" "$scratch/text"
+    prints "pipeline forward $l" pipeline_forward.txt
+done
+run 3 1 pipeline --schedule 1f1b --stages 5 --microbatches 4 --size 17 --steps 1
+holds 'pipeline 3x1: stages take turns on the devices' grep -q 'differ by less than 1e-5' "$scratch/out"
+run 4 1 pipeline --schedule forward --microbatches 3 --size 64 --steps 1 --time
+holds 'pipeline --time prints the ideal time' grep -q 'ideal with a core for each device' "$scratch/out"
+refuses 'pipeline with a bad option' 'usage: pipeline' 1 1 pipeline --schedule wave
 
 # -- every public function is shown by an example (those that only macros call aside; macros may go on in further lines) --
 sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -vE '^oly_(at|explain_names)$' >"$scratch/functions"

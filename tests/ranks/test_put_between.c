@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: layouts  oly_device_put between any two meshes, called only by the processes that own a device of either: random pairs of some of
+ * the devices, in any order, any shardings, uneven and empty, replicated, single devices. Processes in neither go on to other work of
+ * their own. Every shard is compared bit by bit with what this file computes alone.
+ *   PUT_SEED=n, PUT_STEPS=n   the first seed, and how many chains */
+#include "check_session.h"
+#include <inttypes.h>
+
+enum { MOST_AXES = 2, STEPS = 150 };
+
+static uint64_t state_of_random;
+
+static int below(int n)
+{
+    uint64_t x = state_of_random += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return (int)((x ^ (x >> 31)) % (uint64_t)n);
+}
+
+typedef struct place {
+    oly_sharding sharding;
+    char text[200];
+    unsigned processes; /* that own a device of it */
+} place;
+
+static place draw_place(int rank)
+{
+    static const char *const one[] = {"", "x", "None, x"}, *const two[] = {"",        "x",          "y",     "x, y",
+                                                                           "y, x",    "(x,y)",      "(y,x)", "None, y",
+                                                                           "None, x", "None, (x,y)"};
+    static const char *const names[] = {"x", "y"};
+    int all[8], n = below(6) ? 1 + below(8) : 8, sizes[2] = {n, 1};
+    for (int k = 0; k < 8; k++)
+        all[k] = k;
+    for (int k = 7; k > 0 && below(3); k--) {
+        int j = below(k + 1), other = all[j];
+        all[j] = all[k];
+        all[k] = other;
+    }
+    int n_axes = n % 2 == 0 && below(2) ? 2 : 1, first = below(8 - n + 1);
+    if (n_axes == 2) {
+        sizes[0] = n / 2;
+        sizes[1] = 2;
+    }
+    place p = {0};
+    const char *spec;
+    do
+        spec = n_axes == 2 ? two[below(10)] : one[below(3)];
+    while (rank < 2 && (strstr(spec, "None") || strstr(spec, "x, y") || strstr(spec, "y, x")));
+    if (rank == 0)
+        spec = "";
+    p.sharding = n == 1 && below(2) ? oly_single_device(oly_get_device(all[first]))
+                                    : oly_named(oly_mesh_from_devices(n_axes, names, sizes, all + first), spec);
+    for (int k = 0; k < n; k++)
+        p.processes |= 1u << oly_device_process(oly_get_device(all[first + k]));
+    int length = snprintf(p.text, sizeof p.text, "%s on", spec);
+    for (int k = 0; k < n; k++)
+        length += snprintf(p.text + length, sizeof p.text - (size_t)length, " %d", all[first + k]);
+    return p;
+}
+
+static bool is_member(unsigned processes)
+{
+    return processes >> oly_process_index() & 1;
+}
+
+typedef struct contents {
+    int64_t shape[3];
+    size_t element;
+    uint32_t salt;
+} contents;
+
+static oly_status fill(const oly_index_box *box, void *memory, void *user)
+{
+    const contents *c = user;
+    int64_t at[OLY_MAX_RANK] = {0}, n = 1;
+    unsigned char *out = memory;
+    for (int d = 0; d < box->rank; d++)
+        n *= box->extent[d];
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t number = c->salt;
+        for (int d = 0; d < box->rank; d++)
+            number = number * (uint64_t)c->shape[d] + (uint64_t)(box->start[d] + at[d]);
+        for (size_t b = 0; b < c->element; b++)
+            *out++ = (unsigned char)((number * 0x9e3779b1 + b * 0x85ebca6b) >> 16);
+        for (int d = box->rank - 1; d >= 0 && ++at[d] == box->extent[d]; d--)
+            at[d] = 0;
+    }
+    return OLY_OK;
+}
+
+static void check(oly_array x, contents *c, const char *what, const place *from, const place *to, uint64_t seed)
+{
+    OLY_SCOPE
+    {
+        OLY_FOR_EACH_SHARD(s, x)
+        {
+            oly_index_box box = {.rank = s.rank};
+            size_t bytes = c->element;
+            for (int d = 0; d < s.rank; d++) {
+                box.start[d] = s.start[d];
+                box.extent[d] = s.extent[d];
+                bytes *= (size_t)s.extent[d];
+            }
+            unsigned char *want = malloc(bytes + 1);
+            fill(&box, want, c);
+            if (bytes && memcmp(want, s.memory, bytes) != 0)
+                fail_msg("PUT_SEED=%" PRIu64 " PUT_STEPS=1: %s from %s to %s: a shard differs", seed, what, from->text,
+                         to->text);
+            free(want);
+        }
+    }
+}
+
+static void chain(uint64_t seed)
+{
+    static const oly_dtype types[] = {OLY_UINT8, OLY_INT16, OLY_FLOAT32, OLY_COMPLEX64, OLY_COMPLEX128};
+    state_of_random = seed;
+    int rank = below(10) ? 1 + below(3) : 0;
+    oly_dtype dtype = types[below(5)];
+    contents c = {.element = oly_dtype_size(dtype), .salt = (uint32_t)seed};
+    for (int d = 0; d < rank; d++)
+        c.shape[d] = below(20) ? 1 + below(rank == 1 ? 500 : 40) : 0;
+    place a = draw_place(rank), b = draw_place(rank), last = draw_place(rank);
+    unsigned members = a.processes | b.processes | last.processes;
+    oly_scope_open();
+    if (!is_member(members)) { /* something of its own meanwhile */
+        assert_true(oly_item(oly_sum(oly_arange(5, OLY_INT32))) == 10);
+        oly_scope_close();
+        return;
+    }
+    oly_array x = oly_from_callback(a.sharding, dtype, rank, c.shape, fill, &c);
+    oly_array y = oly_device_put(x, b.sharding), z = oly_device_put(y, last.sharding);
+    if (!x || !y || !z)
+        fail_msg("PUT_SEED=%" PRIu64 " PUT_STEPS=1: %s, %s, %s: %s", seed, a.text, b.text, last.text, oly_last_error());
+    check(x, &c, "made", &a, &a, seed);
+    check(z, &c, "put again", &b, &last, seed);
+    check(y, &c, "put", &a, &b, seed);
+    oly_scope_close();
+}
+
+static void any_mesh_to_any_other(void **state)
+{
+    (void)state;
+    uint64_t seed = getenv("PUT_SEED") ? strtoull(getenv("PUT_SEED"), NULL, 10) : 1;
+    int steps = getenv("PUT_STEPS") ? atoi(getenv("PUT_STEPS")) : STEPS;
+    for (int k = 0; k < steps; k++)
+        chain(seed + (uint64_t)k);
+    oly_sync("done"); /* and nobody has missed a call that matters */
+}
+
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
+static const struct CMUnitTest tests[] = {
+    STARTED(any_mesh_to_any_other),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
