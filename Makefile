@@ -39,8 +39,9 @@ endif
 files         = $(sort $(shell find $1 -name '$2' ! -path '*/.*'))
 cpu_kernels  := $(call files,kernels/cpu,*.c)
 guards       := $(call files,launch/guard,*.c)
+tools        := $(call files,launch/oly,*.c)
 meets        := $(call files,launch/meet,*.c)
-sources      := $(filter-out $(cpu_kernels) $(guards) $(meets),$(call files,runtime collectives launch kernels,*.c))
+sources      := $(filter-out $(cpu_kernels) $(guards) $(tools) $(meets),$(call files,runtime collectives launch kernels,*.c))
 examples     := $(call files,examples,*.c)
 bench        := $(filter-out bench/peers/%,$(call files,bench,*.c))
 oracle       := $(call files,tests/oracle_runner,*.c)
@@ -52,7 +53,7 @@ soak_fuzzer  := tests/soak/fuzz_programs.c
 everywhere   := $(call files,tests/operations/reference,*.c)
 test_helpers := $(call files,tests/support,*.c)
 headers      := $(call files,include runtime collectives launch kernels examples bench tests,*.h)
-every_source := $(sources) $(guards) $(meets) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
+every_source := $(sources) $(guards) $(tools) $(meets) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
                 tests/fuzz/driver.c
 
 # The programs of tests are beside each other, wherever their sources are.
@@ -61,6 +62,7 @@ programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(cal
             $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
 protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected/%))
 guard    := $(BUILD)/launch/olyguard
+tool     := $(BUILD)/launch/oly/oly
 meet     := $(BUILD)/launch/olymeet
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
@@ -127,7 +129,7 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) $(meet) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) $(meet) $(tool) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
 
@@ -295,6 +297,13 @@ $(meet): $(meet_parts:%.c=$(BUILD)/%.o)
 # Programs linked with the static library may be anywhere: olymeet is then looked for where the library was built, too.
 $(BUILD)/launch/meeting.o: of_library += -DOLY_BUILD_FOLDER='"$(abspath $(BUILD))"'
 
+# The tool, with what it needs of the library. page.html becomes part of it.
+$(tools:%.c=$(BUILD)/%.o): compile += -Ilaunch/oly
+$(BUILD)/launch/oly/page.o: launch/oly/page.html
+$(tool): $(tools:%.c=$(BUILD)/%.o) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
 # Calls of these functions from one file to another pass these tests, which count them (tests/support/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \
     oly_box_equal oly_mesh_coordinates oly_mesh_position oly_mesh_process_of oly_malloc oly_calloc oly_arena_take
@@ -311,7 +320,7 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@
 
--include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(meets),$(every_source)))
+-include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets),$(every_source)))
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
 # $1 ranks, $2 devices of each, $3 program and arguments, $4 headline
@@ -350,7 +359,7 @@ unformatted = for file in $(every_source) $(headers); do \
               clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
 
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
-shipped = $(sources) $(guards) $(meets) $(cpu_kernels) $(examples) $(bench)
+shipped = $(sources) $(guards) $(tools) $(meets) $(cpu_kernels) $(examples) $(bench)
 
 lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 	@failed=0; \
@@ -367,7 +376,7 @@ lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 to      = $(DESTDIR)$(PREFIX)
 public := $(call files,include,*.h)
 
-install: library $(guard) $(meet) ## library, headers, olyrun, a pkg-config file and the licence
+install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, a pkg-config file and the licence
 	install -d $(to)/lib/pkgconfig $(to)/bin
 	for header in $(public); do install -D -m 644 $$header $(to)/$$header || exit; done
 	install -m 644 $(library) $(to)/lib
@@ -377,6 +386,7 @@ install: library $(guard) $(meet) ## library, headers, olyrun, a pkg-config file
 	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
+	install -m 755 $(tool) $(to)/bin/oly
 	install -m 755 $(meet) $(to)/libexec/olympus/olymeet
 	install -D -m 644 LICENSE $(to)/share/doc/olympus/LICENSE
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
@@ -384,7 +394,7 @@ install: library $(guard) $(meet) ## library, headers, olyrun, a pkg-config file
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = $(public) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard libexec/olympus/olymeet lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
+            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun bin/oly libexec/olympus/olyguard libexec/olympus/olymeet lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)

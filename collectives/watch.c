@@ -57,17 +57,27 @@ static void __attribute__((noreturn)) end_process(int64_t waited, const char *ra
     _exit(1);
 }
 
+/* The state that others see: this rank waits since it called MPI. */
+static oly_late publish(void)
+{
+    oly_late late = {0};
+    oly_peers_late(NULL, &late);
+    oly_progress_wait(oly_peers_culprit(&late), watch.call, late.n > 0 ? oly_late_text_of(&late).chars : "");
+    atomic_store(&oly_progress_here->since, watch.began);
+    return late;
+}
+
 /* Of a call of MPI that has not returned. */
 static void look_at_blocking(int64_t waited)
 {
     bool over = waited >= oly_option.timeout * 1000000000;
     if (waited > TICK_NS)
         oly_recorder_look();
+    if (waited > TICK_NS && atomic_load(&oly_progress_here->waits_for) == OLY_WAITS_FOR_NOBODY)
+        publish();
     if (waited < watch.next && !over)
         return;
-    oly_late late = {0};
-    oly_peers_late(NULL, &late);
-    oly_progress_wait(oly_peers_culprit(&late), watch.call, late.n > 0 ? oly_late_text_of(&late).chars : "");
+    oly_late late = publish();
     if (over) {
         oly_text more = {0};
         oly_peers_describe(&more, &late);

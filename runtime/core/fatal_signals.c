@@ -146,7 +146,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         if (is_ours(number) && oly_timeline_rescue)
             oly_timeline_rescue();
         if (worth_a_record()) {
-            if (!oly_recorder_has_looked())
+            if (!oly_recorder_has_recorded())
                 oly_recorder_dump(reason, because);
             nanosleep(&patience, NULL);
         }

@@ -155,7 +155,7 @@ static bool is_known(const char *name)
     return strcmp(name, "OLYMPUS_SECRET") == 0; /* read by olymeet; no option, since options are printed and compared */
 }
 
-static const char *nearest(const char *name)
+const char *oly_option_nearest(const char *name)
 {
     int best = 0, best_distance = LONGEST_NAME;
     for (int i = 0; i < N_VARIABLES; i++) {
@@ -183,7 +183,7 @@ void oly_options_report_unknown(void)
         memcpy(name, *entry, length);
         name[length] = 0;
         if (!is_known(name))
-            fprintf(stderr, "olympus: unknown option %s ignored; did you mean %s?\n", name, nearest(name));
+            fprintf(stderr, "olympus: unknown option %s ignored; did you mean %s?\n", name, oly_option_nearest(name));
     }
 }
 

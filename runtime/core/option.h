@@ -21,6 +21,8 @@ oly_status oly_options_read(void);
 /* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and only on rank 0, so
  * it is called when the ranks are known. */
 void oly_options_report_unknown(void);
+/* The known name that is most like this one, which has at most 96 characters. */
+const char *oly_option_nearest(const char *name);
 /* As they were in the environment when read. */
 const oly_options *oly_options_asked(void);
 uint64_t oly_options_fingerprint(void); /* of the options that all ranks must share: SAME in option.def */

@@ -36,7 +36,7 @@ static struct {
     char temporary[PATH_LENGTH + JOB_LENGTH + 64];
     struct timespec began;
     _Atomic bool recorded[OLY_N_STATUS]; /* a failure of this kind */
-    _Atomic bool peer_recorded;
+    _Atomic bool peer_recorded, end_recorded;
     const char *_Atomic ends_with; /* the reason to record the failure that ends this process; NULL: none */
     char because[2048];
     atomic_flag writing;
@@ -83,7 +83,7 @@ void oly_recorder_begin(const char *job, int rank, int ranks)
         choose_folder();
         own.file[0] = 0;
         own.ends_with = NULL;
-        own.peer_recorded = false;
+        own.peer_recorded = own.end_recorded = false;
         for (int k = 0; k < OLY_N_STATUS; k++)
             own.recorded[k] = false;
     }
@@ -431,14 +431,14 @@ void oly_recorder_look(void)
         oly_recorder_dump(OLY_RECORDER_PEER, "another rank has failed or ended while this one waits for it");
 }
 
-bool oly_recorder_has_looked(void)
+bool oly_recorder_has_recorded(void)
 {
-    return own.peer_recorded;
+    return own.peer_recorded || own.end_recorded;
 }
 
 void oly_recorder_failed(oly_status status, const char *text)
 {
     const char *reason = reason_of(status);
-    if (reason && !atomic_exchange(&own.recorded[status], true))
-        oly_recorder_dump(reason, text);
+    if (reason && !atomic_exchange(&own.recorded[status], true) && oly_recorder_dump(reason, text))
+        own.end_recorded = own.ends_with != NULL;
 }

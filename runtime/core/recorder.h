@@ -40,7 +40,8 @@ void oly_recorder_failed(oly_status status, const char *text);
 void oly_recorder_why(const char **reason, const char **because);
 /* This rank has been waiting for a while: dumps, once, if another rank of the node has failed (oly_recorder_peer_failed). */
 void oly_recorder_look(void);
-bool oly_recorder_has_looked(void); /* and has dumped */
+/* This rank has dumped because of another's failure, or of the one that is ending it: what it would dump later tells less. */
+bool oly_recorder_has_recorded(void);
 /* The file of the last dump; "" if there is none. */
 const char *oly_recorder_file(void);
 

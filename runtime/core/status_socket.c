@@ -140,9 +140,10 @@ static void answer(int connection)
     struct timeval limit = {.tv_sec = 2};
     setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     oly_raw_begin(&raw, connection, true);
+    bool asked = read_request(connection, request, sizeof request); /* what is not read would end the connection */
     if (!may_ask(connection)) {
         oly_raw_text(&raw, "refused\tthis process answers its own user only\n");
-    } else if (!read_request(connection, request, sizeof request)) {
+    } else if (!asked) {
         return;
     } else if (strcmp(request, "status") == 0) {
         oly_recorder_write(&raw, "status", "", EVENTS_TOLD);

@@ -70,6 +70,7 @@ layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
 layer collectives       core/ environment.h job_name.h meeting.h
 layer launch            core/
+layer launch/oly        core/ file/ environment.h oly.h
 layer launch/meet       wire.h guard/job_files.h
 layer include           olympus/
 layer include/olympus

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `oly trace`: runs a command with a timeline, or sums up a timeline that is there. */
+#define _GNU_SOURCE
+#include "oly.h"
+#include "page.h"
+#include "trace_summary.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_timeline(const char *path)
+{
+    struct stat s;
+    bool named = ends_with(path, ".json") || ends_with(path, ".json.gz");
+    return named && stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+static int sum_up(const char *path, const char *html)
+{
+    oly_text t = {0};
+    page_parts parts = {0};
+    int status = 0;
+    if (trace_sum_up(path, &t) != OLY_OK || tool_write("-", &t) != OLY_OK)
+        status = tool_fail_pending();
+    if (html && status == 0 && (page_add_file(&parts, path) != OLY_OK || page_write(html, &parts) != OLY_OK))
+        status = tool_fail_pending();
+    else if (html && status == 0)
+        fprintf(stderr, "oly trace: wrote %s\n", html);
+    oly_text_free(&t);
+    page_free(&parts);
+    return status;
+}
+
+/* An absolute path: programs may change their folder, and ranks of other hosts start elsewhere. */
+static bool make_absolute(char *to, size_t size, const char *path)
+{
+    char here[4000];
+    if (path[0] == '/')
+        return snprintf(to, size, "%s", path) < (int)size;
+    return getcwd(here, sizeof here) && snprintf(to, size, "%s/%s", here, path) < (int)size;
+}
+
+static int run_traced(char **command, const char *file, const char *html)
+{
+    char path[4200];
+    struct stat before = {0}, after;
+    if (!make_absolute(path, sizeof path, file))
+        return tool_fail("%s: the path is too long", file);
+    bool was = stat(path, &before) == 0;
+    setenv("OLYMPUS_TIMELINE", path, 1);
+    setenv("OMPI_MCA_mca_base_env_list", "OLYMPUS_TIMELINE", 0); /* mpirun passes it to other hosts */
+    int status = tool_run(command, -1, -1);
+    fflush(stdout);
+    if (status == 127)
+        return 127;
+    if (stat(path, &after) != 0 || (was && after.st_mtime == before.st_mtime && after.st_size == before.st_size &&
+                                    after.st_ino == before.st_ino)) {
+        tool_fail("%s wrote no timeline (status %d); is it a program of Olympus, and does it reach oly_finalize?",
+                  command[0], status);
+        return status ? status : TOOL_FAILED;
+    }
+    printf("\ntimeline: %s; open it at https://ui.perfetto.dev (Open trace file) or chrome://tracing, or as a page: "
+           "oly trace %s --html timeline.html\n\n",
+           path, file);
+    int summed = sum_up(path, html);
+    return status ? status : summed;
+}
+
+/* Options of oly come before the command; those after it are its own. */
+int trace_main(int argc, char **argv)
+{
+    const char *file = "olympus-timeline.json", *html = NULL;
+    int at = 1;
+    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0) {
+        const char **to = strcmp(argv[at], "-o") == 0 ? &file : strcmp(argv[at], "--html") == 0 ? &html : NULL;
+        if (!to || at + 1 == argc)
+            return tool_usage(to ? "%s needs a file" : "unknown option %s", argv[at]);
+        *to = argv[at + 1];
+        at += 2;
+    }
+    at += at < argc && strcmp(argv[at], "--") == 0;
+    if (at == argc)
+        return tool_usage("which program, or which timeline?");
+    if (is_timeline(argv[at])) {
+        if (at + 3 == argc && strcmp(argv[at + 1], "--html") == 0)
+            html = argv[at + 2];
+        else if (at + 1 != argc)
+            return tool_usage("unexpected argument %s", argv[at + 1]);
+        return sum_up(argv[at], html);
+    }
+    if (ends_with(argv[at], ".json") || ends_with(argv[at], ".json.gz"))
+        return tool_fail("%s: no such file", argv[at]);
+    return run_traced(argv + at, file, html);
+}
