@@ -47,6 +47,7 @@ oly_status oly_world_finish(void);
 int oly_world_rank(void);
 int oly_world_size(void);
 int oly_world_node_ranks(void);         /* processes of the job on this node */
+int oly_world_core_ranks(void);         /* of these, this one included, that may run on some of this one's cores */
 int oly_world_node_rank(void);          /* this one's number among them */
 int oly_world_node_leader_of(int rank); /* the first rank of that rank's node */
 /* Whether other threads may call MPI: only with MPI_THREAD_MULTIPLE; otherwise MPI is called where the program calls Olympus, since

@@ -28,10 +28,11 @@ static struct {
     bool threads;
     MPI_Comm comm, base; /* a duplicate of base: the program's communicator, or MPI_COMM_WORLD */
     int rank, size, node_rank, node_ranks;
+    int core_ranks;     /* of the node, that share cores with this one */
     int *leaders;       /* owned; the first rank of each rank's node */
     int32_t *votes;     /* owned; one of each rank, allocated here so that a vote on running out of memory needs none */
     uint16_t *payloads; /* owned; large payloads so far: to each rank, then from each rank */
-} world = {.comm = MPI_COMM_NULL, .base = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
+} world = {.comm = MPI_COMM_NULL, .base = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .core_ranks = 1, .threads = true};
 
 int oly_world_rank(void)
 {
@@ -44,6 +45,10 @@ int oly_world_size(void)
 int oly_world_node_ranks(void)
 {
     return world.node_ranks;
+}
+int oly_world_core_ranks(void)
+{
+    return world.core_ranks;
 }
 int oly_world_node_rank(void)
 {
@@ -132,6 +137,27 @@ static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
     return OLY_OK;
 }
 
+/* How many ranks of the node, this one included, may use some of this one's cores. */
+static oly_status count_sharing(MPI_Comm node)
+{
+    cpu_set_t mine, both, *all = oly_calloc((size_t)world.node_ranks, sizeof *all);
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    world.core_ranks = world.node_ranks;
+    int without = !all;
+    MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &without, 1, MPI_INT, MPI_MAX, node);
+    if (!without) {
+        MPI_TRY(MPI_Allgather, &mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, node);
+        world.core_ranks = 0;
+        for (int k = 0; k < world.node_ranks; k++) {
+            CPU_AND(&both, &mine, &all[k]);
+            world.core_ranks += k == world.node_rank || CPU_COUNT(&both) > 0;
+        }
+    }
+    oly_release(all);
+    return OLY_OK;
+}
+
 /* The ranks that count as this node, of those that share its memory. */
 static oly_status know_node(MPI_Comm node)
 {
@@ -139,6 +165,7 @@ static oly_status know_node(MPI_Comm node)
     MPI_Comm_rank(node, &world.node_rank);
     MPI_Comm_size(node, &world.node_ranks);
     MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &leader, 1, MPI_INT, MPI_MIN, node);
+    OLY_TRY(count_sharing(node));
     oly_peers_meet(node, world.node_rank, world.node_ranks, world.rank, world.size);
     MPI_TRY(MPI_Allgather, &leader, 1, MPI_INT, world.leaders, 1, MPI_INT, world.comm);
     return OLY_OK;
@@ -254,7 +281,7 @@ static void leave_job(bool free_comm)
     world.payloads = NULL;
     world.leaders = NULL;
     world.rank = world.node_rank = 0;
-    world.size = world.node_ranks = 1;
+    world.size = world.node_ranks = world.core_ranks = 1;
     world.threads = true;
     world.started = false;
     world.was_broken = world.was_broken || world.broken;
@@ -267,7 +294,7 @@ oly_status oly_world_imagine(int ranks, int node_ranks)
     if (world.started)
         return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
     world.size = ranks;
-    world.node_ranks = node_ranks;
+    world.node_ranks = world.core_ranks = node_ranks;
     world.started = true;
     return OLY_OK;
 }

@@ -134,7 +134,7 @@ static int threads_wanted(void)
         return 1;
     if (oly_option.threads > 0)
         return (int)oly_option.threads;
-    int cores = oly_machine_get()->cores, share = cores / (oly_world_node_ranks() > 0 ? oly_world_node_ranks() : 1);
+    int cores = oly_machine_get()->cores, share = cores / (oly_world_core_ranks() > 0 ? oly_world_core_ranks() : 1);
     return share > 1 ? share : 1;
 }
 

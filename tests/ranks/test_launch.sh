@@ -50,7 +50,7 @@ stand_in sudo 'shift; exec "$@"'
 check 'a user with sudo installs' 0 '^installing: libhwloc-dev$' env user=1000 PATH="$folder:$PATH" $install
 
 run=launch/olyrun
-check 'help of olyrun' 0 'usage: olyrun -n RANKS' $run --help
+check 'help of olyrun' 0 'usage: olyrun .-n RANKS' $run --help
 check 'olyrun wants a number of ranks' 2 'needs a positive number' $run -n two true
 check 'olyrun wants a program' 2 'which program' $run -n 2
 check 'olyrun wants ranks' 2 'how many ranks' $run true
@@ -70,5 +70,33 @@ check 'arguments for MPICH' 0 '^-n 3 program --time 4$' env MPIRUN="$folder/hydr
 check 'a lost host is noticed' 0 'oob_tcp_keepalive_time=20' env MPIRUN="$folder/open" $run -n 3 program
 check 'more ranks than cores yield' 0 'mpi_yield_when_idle=1' env -u OMPI_MCA_mpi_yield_when_idle MPIRUN="$folder/open" $run -n 99999 program
 check 'what the user has set stays' 0 'binding_policy=core' env OMPI_MCA_hwloc_base_binding_policy=core MPIRUN="$folder/open" $run -n 2 program
+
+# Hosts, allocations, binding and GPUs, as --dry-run prints them.
+dry() { env -u SLURM_JOB_ID -u CUDA_VISIBLE_DEVICES -u OLYMPUS_NUM_CPU_DEVICES MPIRUN="$folder/open" "$@"; }
+check 'hosts for Open MPI' 0 "open -n 4 --host h1:2,h2:2 program 'a b'\$" dry $run --dry-run --hosts h1:2,h2:2 program 'a b'
+check 'hosts without numbers divide -n' 0 ' -n 5 --host h1:3,h2:3 program$' dry $run --dry-run -n 5 --hosts h1,h2 program
+check 'our variables reach other hosts, the secret does not' 0 ' --host h1:1,h2:1 -x OLYMPUS_TIMEOUT program$' \
+    dry env OLYMPUS_TIMEOUT=9 OLYMPUS_SECRET=x $run --dry-run --hosts h1:1,h2:1 program
+check 'hosts for MPICH' 0 'hydra -n 4 -hosts h1:2,h2:2 program$' dry env MPIRUN="$folder/hydra" $run --dry-run --hosts h1:2,h2:2 program
+check 'malformed hosts' 2 'needs a list as h1:2,h2:2' dry $run --dry-run --hosts h1:2:3 program
+check 'hosts that contradict -n' 2 'the hosts have 4 processes' dry $run --dry-run -n 3 --hosts h1:2,h2:2 program
+check 'devices are shown' 0 '^OLYMPUS_NUM_CPU_DEVICES=3 .* -n 2 program$' dry $run --dry-run -n 2 -d 3 program
+stand_in lscpu 'case $1 in -p=NODE) printf "# c\n0\n1\n2\n3\n" ;; *) printf "# c\n0\n0\n1\n1\n" ;; esac'
+numa() { PATH="$folder:$PATH" dry env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_rmaps_base_mapping_policy "$@"; }
+check 'a rank for each NUMA domain is bound to it' 0 'hwloc_base_binding_policy=numa:overload-allowed' numa $run --dry-run -n 4 program
+check 'two ranks on four domains have a socket and two devices each' 0 'NUM_CPU_DEVICES=2 .*binding_policy=socket:' numa $run --dry-run -n 2 program
+check 'one rank has all' 0 'NUM_CPU_DEVICES=4 .*binding_policy=none' numa $run --dry-run -n 1 program
+check 'binding may be turned off' 0 'binding_policy=none' numa $run --dry-run --bind none -n 8 program
+stand_in srun 'case $* in *mpi=list*) echo "MPI plugin types are... pmix pmi2" >&2 ;; *) echo "$*" ;; esac'
+in_slurm() { PATH="$folder:$PATH" dry env -u MPIRUN SLURM_JOB_ID=7 SLURM_NTASKS=8 SLURM_JOB_NUM_NODES=2 "$@"; }
+stand_in mpirun 'echo "mpirun (Open MPI) 4.1.4"'
+check 'an allocation: srun, its tasks, four on each node' 0 'srun --mpi=pmix --kill-on-bad-exit=1 --ntasks=8 --nodes=2 --ntasks-per-node=4 --cpu-bind=ldoms program$' \
+    in_slurm $run --dry-run program
+check 'GPUs of an allocation are divided' 0 ' --gpus-per-task=2 program$' in_slurm env SLURM_GPUS_ON_NODE=8 $run --dry-run --bind none program
+check 'cores of a task are passed on' 0 ' --cpus-per-task=6 ' in_slurm env SLURM_CPUS_PER_TASK=6 $run --dry-run program
+check 'an allocation whose srun does not fit' 0 'mpirun -n 8 program$' in_slurm env PATH="$folder:$PATH" sh -c 'printf "#!/bin/sh\necho none >&2\n" >$0/srun; exec "$@"' "$folder" $run --dry-run program
+stand_in share 'echo "$CUDA_VISIBLE_DEVICES"'
+check 'GPUs of a host are divided' 0 '^2,5$' env CUDA_VISIBLE_DEVICES=0,1,2,5 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 $run --as-rank 0 "$folder/share"
+check 'fewer GPUs than ranks are shared' 0 '^0$' env CUDA_VISIBLE_DEVICES=0,1 OMPI_COMM_WORLD_LOCAL_RANK=2 OMPI_COMM_WORLD_LOCAL_SIZE=4 $run --as-rank 0 "$folder/share"
 
 exit $failed
