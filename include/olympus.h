@@ -6,6 +6,7 @@
  * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program; formats.h files of other programs;
  * checkpoint.h saving and restoring arrays, stopping in time.
  * inside.h the program's own code inside functions.
+ * files.h arrays in files.
  * The rules are in docs/semantics.md. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -25,6 +26,7 @@
 #include <olympus/gradient.h>
 #include <olympus/map.h>
 #include <olympus/regions.h>
+#include <olympus/files.h>
 #include <olympus/formats.h>
 #include <olympus/checkpoint.h>
 #include <olympus/inside.h>

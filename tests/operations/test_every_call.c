@@ -271,6 +271,10 @@ static oly_shard_map_options give_oly_shard_map_options(int pick)
 {
     return (oly_shard_map_options){.axis_names = pick == NONSENSE ? "?" : NULL};
 }
+static oly_raw_options give_oly_raw_options(int pick)
+{
+    return (oly_raw_options){.big_endian = pick != FINE, .fortran = pick == NONSENSE};
+}
 static oly_broadcast_options give_oly_broadcast_options(int pick)
 {
     return (oly_broadcast_options){.is_source = pick != FINE};
@@ -446,6 +450,8 @@ static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_sharding_str 0",
                                            "oly_spec_str 0",
                                            "oly_device_put 1",
+                                           "oly_load_npy 1",
+                                           "oly_load_raw_with 5",
                                            "oly_arange_sharded 2",
                                            "oly_full_sharded 2",
                                            "oly_reshape_sharded_shape 1",

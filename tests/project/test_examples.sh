@@ -76,7 +76,7 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" tour
     sed 's/tour.c:[0-9]*/tour.c:*/' "$scratch/out" >"$scratch/text"
     prints "tour $l" tour.txt
-    for e in transformer experts checkpoint processes; do
+    for e in transformer experts checkpoint processes files; do
         run "$(ranks_of "$l")" "$(devices_of "$l")" $e
         cp "$scratch/out" "$scratch/text"
         prints "$e $l" $e.txt

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arrays in files: NumPy's .npy and .npz, raw binary volumes, tables of numbers as text. Every process reads and writes only its
+ * own parts of one file. Included by <olympus.h>; programs include that one. docs/files.md shows how they are used.
+ *
+ * What holds for all of them:
+ *   ranks    all ranks of the mesh of the array or of the sharding (all ranks, if it is uncommitted, or the sharding NULL), with the
+ *            same arguments; a rank without a part takes part. Ranks that the mesh leaves out may call, too. The path must lead all
+ *            of them to the same file
+ *   fails    the same on all ranks, with the path, the reason and the rank: OLY_IO (what the system says; a file that is damaged,
+ *            truncated, changed while it is read, or seen differently by some rank), OLY_DIVERGED (other arguments on some rank),
+ *            OLY_TRACE (while a function is being recorded), OLY_MEMORY, OLY_INVALID
+ *   writing  a file appears whole or not at all: it is written under another name beside its own, put on the disk, and renamed. After
+ *            a failure the file that was there is as before, and nothing else is left
+ *   reading  needs a few MiB beside the array, whatever the file's order and the sharding */
+#ifndef OLYMPUS_FILES_H
+#define OLYMPUS_FILES_H
+
+#include <olympus/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- NumPy: .npy ------------------------------------------------------------------------------------------------------------ */
+
+/* Writes an array as numpy.save does: one file, row-major, in this machine's byte order. bfloat16 and 8-bit floats are written as
+ * bytes of their size (NumPy reads void elements, whose .view(ml_dtypes.bfloat16) are the numbers), with their name in the header.
+ *   fails    also OLY_SHARDING (unreduced), OLY_DELETED
+ *   source   numpy.save */
+OLY_API oly_status oly_save_npy(const char *path, oly_array x);
+#define oly_save_npy(...) OLY_AT(oly_save_npy)(__VA_ARGS__)
+
+/* The array of a file that NumPy, or oly_save_npy, has written: versions 1 to 3, row-major or Fortran order, any byte order.
+ *   sharding  of the result, which is committed; NULL: uncommitted, on the default device of each process, as oly_from_host
+ *   fails     also OLY_DTYPE (objects, structures, texts, dates, long double, bytes whose type the file does not say), OLY_SHAPE (more
+ *             than OLY_MAX_RANK dimensions), OLY_SHARDING (spec longer than the rank, unreduced), OLY_OVERFLOW
+ *   source    numpy.load, and jax.device_put of it */
+OLY_API oly_array oly_load_npy(const char *path, oly_sharding sharding);
+#define oly_load_npy(...) OLY_AT(oly_load_npy)(__VA_ARGS__)
+
+/* -- raw binary volumes ------------------------------------------------------------------------------------------------------ */
+
+typedef struct oly_raw_options {
+    char first_;     /* not used: lets the macro begin the list */
+    bool big_endian; /* the most significant byte of each number comes first; else the least */
+    bool fortran;    /* the first index varies fastest; else the last */
+} oly_raw_options;
+#define OLY_RAW_OPTIONS(...) OLY_OPTIONS_(oly_raw_options, __VA_ARGS__)
+
+/* The array whose elements follow each other in a file from byte `offset` on:
+ * oly_load_raw("ct.raw", 512, OLY_UINT16, 3, shape, oly_named(mesh, "z"), .big_endian = true). The file may be longer.
+ *   sharding  as oly_load_npy
+ *   fails     also OLY_INVALID (negative offset, ...), OLY_SHARDING, OLY_OVERFLOW */
+OLY_API oly_array oly_load_raw_with(const char *path, int64_t offset, oly_dtype dtype, int rank, const int64_t *shape,
+                                    oly_sharding sharding, oly_raw_options options);
+#define oly_load_raw(...) oly_load_raw_(__VA_ARGS__, )
+#define oly_load_raw_(path, offset, dtype, rank, shape, sharding, ...)                                                 \
+    OLY_AT_AS(oly_load_raw, oly_load_raw_with)(path, offset, dtype, rank, shape, sharding, OLY_RAW_OPTIONS(__VA_ARGS__))
+
+/* Writes the elements from byte `offset` of a file on: oly_save_raw("ct.raw", 0, x).
+ *   A file that is not there is created, whole or not at all, with zeros before the offset. One that is there keeps its other bytes,
+ *   and is extended where it is too short; it is written in place, so a failure may leave some of the array's bytes in its own range
+ *   (a file that was extended gets its old length back). */
+OLY_API oly_status oly_save_raw_with(const char *path, int64_t offset, oly_array x, oly_raw_options options);
+#define oly_save_raw(...) oly_save_raw_(__VA_ARGS__, )
+#define oly_save_raw_(path, offset, x, ...)                                                                            \
+    OLY_AT_AS(oly_save_raw, oly_save_raw_with)(path, offset, x, OLY_RAW_OPTIONS(__VA_ARGS__))
+
+#ifndef OLYMPUS_LIBRARY
+#define oly_load_raw_with(...) OLY_AT_AS(oly_load_raw, oly_load_raw_with)(__VA_ARGS__)
+#define oly_save_raw_with(...) OLY_AT_AS(oly_save_raw, oly_save_raw_with)(__VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
