@@ -155,7 +155,42 @@ static const struct CMUnitTest tests[] = {
     STARTED(any_mesh_to_any_other),
 };
 
-int main(void)
+/* -- programs that do it wrong, for test_put_wrong.sh: 4 ranks of 2 devices; the first two have x and y ---------------------------- */
+
+static int do_it_wrong(const char *how)
 {
-    return CHECK_MAIN(tests);
+    int64_t shape[] = {64, 33}, other[] = {64, 34};
+    int n = 4, me = oly_process_index();
+    contents c = {.element = 4, .shape = {64, 33}};
+    bool odd = me == 3;
+    oly_sharding from = oly_named(oly_mesh_from_devices(1, (const char *[]){"x"}, &n, (int[]){0, 1, 2, 3}), "x");
+    oly_sharding to = oly_named(oly_mesh_from_devices(1, (const char *[]){"x"}, &n, (int[]){4, 5, 6, 7}), "None, x");
+    bool shape_differs = odd && strcmp(how, "shape") == 0;
+    oly_array x = oly_from_callback(from, OLY_FLOAT32, 2, shape_differs ? other : shape, fill, &c);
+    oly_array y = oly_from_callback(from, OLY_FLOAT32, 2, shape, fill, &c);
+    if (strcmp(how, "order") == 0) { /* known to all by what they were made of */
+        x = oly_device_put(oly_full(1, OLY_FLOAT32, 64, 33), from);
+        y = oly_device_put(oly_full(2, OLY_FLOAT32, 64, 33), from);
+    }
+    if (strcmp(how, "missing") == 0 && odd) {
+        oly_sync("end");
+    } else if (strcmp(how, "alone") == 0 && me != 0) {
+        /* nothing */
+    } else if (strcmp(how, "order") == 0 && odd) {
+        oly_device_put(y, to);
+        oly_device_put(oly_transpose(x), to);
+    } else {
+        oly_device_put(x, to);
+        oly_device_put(oly_transpose(y), to);
+    }
+    return oly_finalize();
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = getenv("PUT_WRONG");
+    if (!how)
+        return CHECK_MAIN(tests);
+    oly_init(&argc, &argv);
+    return do_it_wrong(how);
 }
