@@ -112,7 +112,7 @@ static void use_nodes(void)
 {
     oly_mesh levels = oly_make_hybrid_mesh("data=-1", "model=-1");
     if (oly_process_index() == 0)
-        oly_printf("%d node: %M, the last device on node %d\n", oly_node_count(), levels,
+        oly_printf("nodes: %d, %M, the last device on node %d\n", oly_node_count(), levels,
                    oly_device_node(oly_mesh_device(levels, oly_device_count() - 1)));
 }
 

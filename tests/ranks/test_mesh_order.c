@@ -171,7 +171,21 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(impossible_levels_are_refused),
 };
 
-int main(void)
+/* For tests/cluster/test_mesh_hosts.sh: the order of the devices where the job really runs. */
+static int print_order(int *argc, char ***argv)
 {
-    return CHECK_MAIN(tests);
+    oly_init(argc, argv);
+    oly_mesh mesh = oly_make_mesh("i=-1");
+    if (oly_process_index() == 0) {
+        printf("%d nodes, devices", oly_node_count());
+        for (int k = 0; k < oly_mesh_device_count(mesh); k++)
+            printf(" %d", id_at(mesh, k));
+        printf("\n");
+    }
+    return oly_finalize();
+}
+
+int main(int argc, char **argv)
+{
+    return getenv("PRINT_ORDER") ? print_order(&argc, &argv) : CHECK_MAIN(tests);
 }
