@@ -335,6 +335,33 @@ static void nothing_of_this_is_recorded(void **state)
     CHECK_NEAR(y, 0, 1, 2, 3);
 }
 
+/* Plans of a job that does not exist: nothing is called, nothing has values, types are those of a real one. */
+static void a_simulated_job_has_the_same_types(void **state)
+{
+    (void)state;
+    int64_t shape[] = {1000, 64};
+    counted c = {.shape = shape};
+    oly_index_box box;
+    oly_init(NULL, NULL);
+    int ranks = oly_process_count();
+    oly_finalize();
+    if (ranks > 1)
+        return;
+    check_simulate("12500x8");
+    oly_sharding rows = oly_named(oly_make_mesh("i=-1"), "i");
+    oly_array x = oly_from_callback(rows, OLY_INT32, 2, shape, fill_numbers, &c);
+    assert_int_equal(c.calls, 0);
+    assert_int_equal(oly_shard_count(x), 8);
+    assert_int_equal(oly_sharding_box(rows, 2, shape, 5, &box), OLY_OK);
+    assert_int_equal(box.start[0], 40);
+    assert_int_equal(oly_sharding_boxes(rows, 2, shape, 12499, 0, NULL), 0);
+    assert_int_equal(oly_dim(oly_broadcast_one_to_all(oly_zeros(OLY_FLOAT32, 3)), 0), 3);
+    assert_int_equal(oly_broadcast_host(&c, sizeof c), OLY_OK);
+    assert_int_equal(oly_assert_equal(oly_zeros(OLY_FLOAT32, 3), "zeros"), OLY_OK);
+    assert_int_equal(oly_mesh_axis_size(oly_make_hybrid_mesh("node=-1", "d=-1"), 0), 12500);
+    check_simulate_end();
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(functions_fill_every_box_once),
@@ -348,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(every_value_comes_to_all),
     STARTED(what_differs_is_an_error_on_all),
     STARTED(nothing_of_this_is_recorded),
+    cmocka_unit_test(a_simulated_job_has_the_same_types),
 };
 
 int main(void)

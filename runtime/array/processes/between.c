@@ -41,9 +41,9 @@ static oly_status raised(unsigned before)
 
 oly_status oly_between_gather(const void *mine, size_t bytes, void *all)
 {
-    if (!oly_world_has_peers() || !oly_platform_get()->computes) {
-        if (bytes)
-            memmove(all, mine, bytes);
+    if (!oly_world_has_peers() || !oly_platform_get()->computes) { /* of a simulated job all have the same */
+        for (int r = 0; r < oly_mesh_processes() && bytes; r++)
+            memmove((char *)all + bytes * (size_t)r, mine, bytes);
         return OLY_OK;
     }
     unsigned before = oly_raised_count();
