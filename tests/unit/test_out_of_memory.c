@@ -28,6 +28,31 @@ static oly_array try_put(int64_t n)
 {
     return oly_mul(sharded_ones(n), 6);
 }
+static oly_status fill_sixes(const oly_index_box *box, void *memory, void *user)
+{
+    (void)user;
+    for (int64_t i = 0; i < box->extent[0]; i++)
+        ((float *)memory)[i] = 6;
+    return OLY_OK;
+}
+static oly_array try_callback(int64_t n)
+{
+    oly_mesh mesh = oly_make_hybrid_mesh("x=1", "y=2, z=4");
+    return oly_from_callback(oly_named(mesh, "z"), OLY_FLOAT32, 1, &n, fill_sixes, NULL);
+}
+static oly_array try_processes(int64_t n)
+{
+    float sixes[4096], all[4096];
+    oly_index_box box = {.rank = 1, .extent = {n}};
+    fill_sixes(&box, sixes, NULL);
+    oly_array x = oly_from_host(sixes, OLY_FLOAT32, 1, &n);
+    size_t bytes = sizeof *sixes * (size_t)n;
+    int boxes = oly_sharding_boxes(oly_single_device(oly_get_device(1)), 1, &n, -1, 0, NULL);
+    if (boxes != 1 || oly_broadcast_host(sixes, bytes) != OLY_OK || oly_allgather_host(sixes, bytes, all) != OLY_OK ||
+        oly_assert_equal(x, "sixes") != OLY_OK || oly_process_allgather_stacked(x, all, bytes) != OLY_OK)
+        return NULL;
+    return oly_broadcast_one_to_all(x);
+}
 static oly_array try_operations(int64_t n)
 {
     oly_array x = sharded_ones(n), m = oly_reshape(oly_concatenate(0, x, x), 2, -1);
@@ -304,6 +329,8 @@ static oly_array try_numbers(int64_t n)
     }
 PROGRAM(host, 1)
 PROGRAM(put, 30)
+PROGRAM(callback, 6)
+PROGRAM(processes, 6)
 PROGRAM(operations, 150)
 PROGRAM(function, 60)
 PROGRAM(gradient, 500)
@@ -323,9 +350,9 @@ PROGRAM(numbers, 100)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STARTED(host),   STARTED(put),      STARTED(operations), STARTED(function), STARTED(gradient),
-        STARTED(batch),  STARTED(devices),  STARTED(scan),       STARTED(orders),   STARTED(fields),
-        STARTED(choice), STARTED(explicit), STARTED(windows),    STARTED(many),     STARTED(numbers),
+        STARTED(host),    STARTED(put),  STARTED(operations), STARTED(function), STARTED(gradient),  STARTED(batch),
+        STARTED(devices), STARTED(scan), STARTED(orders),     STARTED(fields),   STARTED(choice),    STARTED(explicit),
+        STARTED(windows), STARTED(many), STARTED(numbers),    STARTED(callback), STARTED(processes),
     };
     return CHECK_MAIN(tests);
 }

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "device/platform.h"
-#include "run/execute.h"
 #include <olympus/processes.h>
 #include <string.h>
 
@@ -50,7 +49,7 @@ static oly_status show_cards(const card *own, oly_status mine, card **all)
     shown.failed = mine;
     *all = oly_calloc((size_t)n, sizeof **all);
     if (!*all) /* the others wait: they are notified */
-        return oly_run_give_up(oly_out_of_memory(sizeof **all * (size_t)n, "what the processes contribute"));
+        return oly_between_give_up(oly_out_of_memory(sizeof **all * (size_t)n, "what the processes contribute"));
     OLY_TRY(oly_between_gather(&shown, sizeof shown, *all));
     for (int r = 0; r < n; r++)
         if ((*all)[r].failed != OLY_OK)
@@ -146,7 +145,7 @@ static oly_status broadcast(oly_array x, bool is_source, oly_array *result)
     OLY_TRY(st);
     st = take_value(x, source, &value);
     if (st != OLY_OK)
-        return oly_run_give_up(st);
+        return oly_between_give_up(st);
     st = oly_between_send(value, result);
     oly_free(value);
     return st;
@@ -177,7 +176,7 @@ static oly_status broadcast_host(void *data, size_t bytes, bool is_source)
     OLY_TRY(st);
     oly_type type = type_of(&own);
     if ((st = oly_between_from_source(&type, source, data, &value)) != OLY_OK)
-        return oly_run_give_up(st);
+        return oly_between_give_up(st);
     st = oly_between_send(value, &result);
     oly_free(value);
     if (st == OLY_OK && source != oly_mesh_my_process())
@@ -209,7 +208,7 @@ static oly_status gather_values(oly_array x, size_t bytes, void *buffer)
 {
     void *mine = oly_malloc(bytes + 1);
     if (!mine)
-        return oly_run_give_up(oly_out_of_memory(bytes, "a value for all processes"));
+        return oly_between_give_up(oly_out_of_memory(bytes, "a value for all processes"));
     oly_status st = oly_array_fetch(x, mine);
     if (st == OLY_OK)
         st = oly_between_gather(mine, bytes, buffer);

@@ -17,6 +17,11 @@ oly_status oly_between_ready(void)
     return OLY_OK;
 }
 
+oly_status oly_between_give_up(oly_status status)
+{
+    return oly_world_has_peers() ? oly_run_give_up(status) : status;
+}
+
 /* The first device of each process along an axis; NULL after an error that was raised. */
 static oly_mesh mesh_of_processes(void)
 {

@@ -7,6 +7,8 @@
 
 /* fails OLY_TRACE while a function is recorded. */
 oly_status oly_between_ready(void);
+/* This process fails while the others go on to wait for it: they are notified. Returns the status. */
+oly_status oly_between_give_up(oly_status status);
 /* all: the bytes of every process, in their order. */
 oly_status oly_between_gather(const void *mine, size_t bytes, void *all);
 /* On each process: its first device holds the elements of x, which is on the source's first device. *result: uncommitted. */
