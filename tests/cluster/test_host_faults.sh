@@ -9,8 +9,10 @@ cd "$(dirname "$0")/../.." || exit 1
 here=$PWD/tests/cluster program=$PWD/$build/tests/test_steps
 export CLUSTER_STATE=$scratch/cluster
 "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || { echo "the launcher is not Open MPI's: skipped"; exit 77; }
+mkdir -p "$scratch/full" "$scratch/apart"
+mount -t tmpfs -o size=1m none "$scratch/full" 2>/dev/null # on all hosts: before they are made
 "$here/hosts-up" 4 >"$scratch/why" 2>&1 || { echo "no virtual hosts here ($(tail -n 1 "$scratch/why")): skipped"; exit 77; }
-trap '"$here/hosts-down" >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+trap '"$here/hosts-down" >/dev/null 2>&1; umount -l "$scratch/full" 2>/dev/null; rm -rf "$scratch"' EXIT
 
 on_host() { "$here/netns-rsh" "$@"; }
 
@@ -88,8 +90,25 @@ slow_rank() {
     goes_on 40
 }
 
+# A program that saves checkpoints of 1 MiB into a folder: it must end with an error on all ranks that names the rank and this text,
+# and leave nothing half-written.
+cannot_save() {
+    began=$SECONDS
+    on_host h1 "MPIRUN='$MPIRUN -x OLYMPUS_NUM_CPU_DEVICES --host h1:1,h2:1,h3:1,h4:1' $PWD/launch/olyrun -n 4 -d 2 --time 60" \
+        "$PWD/$build/examples/heat2d --size 512 --steps 40 --no-check --checkpoint $1/c --png $scratch/heat.png" >"$scratch/why" 2>&1 </dev/null
+    status=$?
+    echo "status $status after $((SECONDS - began)) s" >>"$scratch/why"
+    [[ $status != 0 ]] && [[ $(grep -c "was not written: rank [0-3]: cannot .*$1/c.*$2" "$scratch/why") == 4 ]] && ! compgen -G "$1/c/step-*" >/dev/null
+}
+disk_full() { cannot_save "$scratch/full" 'No space left'; }
+# One host has a small disk of its own where the others have the shared one.
+disk_of_one_host() {
+    on_host h3 mount -t tmpfs -o size=64k none "$scratch/apart"
+    cannot_save "$scratch/apart" 'No'
+}
+
 skipped=0
-for name in ${*:-cable_out_4 cable_out_for_good packets_lost power_cut daemon_killed slow_rank}; do
+for name in ${*:-cable_out_4 cable_out_for_good packets_lost power_cut daemon_killed slow_rank disk_full disk_of_one_host}; do
     if [[ $name == packets_lost ]] && ! command -v /usr/sbin/nft >/dev/null; then
         echo "skipped  $name: no nft (nftables)"
         skipped=$((skipped + 1))
