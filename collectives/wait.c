@@ -6,6 +6,7 @@
 #include "core/events.h"
 #include "core/option.h"
 #include "core/progress.h"
+#include "core/progress_line.h"
 #include "core/recorder.h"
 #include <sched.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ void oly_wait_say(int rank, const oly_late *late, const char *call)
         snprintf(line, sizeof line, "olympus: rank %d waits for %s in %s\n", rank, oly_late_text_of(late).chars, call);
     if (n >= (int)sizeof line)
         line[(n = sizeof line - 1) - 1] = '\n';
+    oly_progress_line_end();
     fflush(stdout); /* after the program's own output */
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return;

@@ -84,10 +84,12 @@ static void progress(int done, int here, const settings *s, double time)
 {
     if (oly_process_index() != 0)
         return;
+    char rate[40];
     double points = (double)(s->size - 2) * (double)(s->size - 2) * here;
-    const char *end = done == s->steps ? "\n" : isatty(STDERR_FILENO) ? "\r" : NULL;
-    if (end)
-        fprintf(stderr, "heat2d: %3d %%, %.2f Gpoint/s%s", (int)(100.0 * done / s->steps), points / time / 1e9, end);
+    snprintf(rate, sizeof rate, "%.2f Gpoint/s", points / time / 1e9);
+    oly_progress("heat2d", done, s->steps, .note = rate); /* one line, if it takes more than two seconds */
+    if (done == s->steps)
+        fprintf(stderr, "heat2d: 100 %%, %s\n", rate);
 }
 
 /* -- checkpoints ----------------------------------------------------------------------------------------- */

@@ -111,6 +111,7 @@ static bool train(oly_mesh mesh)
 
     for (int k = restore(&w, &b); k < settings.steps; k++) {
         oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(w, b)); /* the old parameters are gone */
+        oly_progress("training", k + 1, settings.steps); /* a line on a terminal, if it takes more than two seconds */
         if (!save(w, b, k + 1))
             return false;
     }

@@ -229,6 +229,7 @@ int main(int argc, char **argv)
         if (k % 50 == 0 && oly_process_index() == 0)
             oly_printf("step %3d: loss %.2f, norm of the gradient %.1f, %3.0f %% right\n", k, oly_item(out[LOSS]),
                        oly_item(out[NORM]), 100 * oly_item(out[RIGHT]));
+        oly_progress("training", k, settings.steps);
         more = save(state, k + 1);
     }
     return oly_finalize() ? 1 : more ? 0 : STOPPED;

@@ -7,6 +7,7 @@
  * checkpoint.h saving and restoring arrays, stopping in time.
  * inside.h the program's own code inside functions.
  * files.h arrays in files.
+ * timeline.h where time goes.
  * The rules are in docs/semantics.md. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -27,6 +28,7 @@
 #include <olympus/map.h>
 #include <olympus/regions.h>
 #include <olympus/files.h>
+#include <olympus/timeline.h>
 #include <olympus/formats.h>
 #include <olympus/checkpoint.h>
 #include <olympus/inside.h>

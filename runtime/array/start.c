@@ -13,6 +13,7 @@
 #include "core/machine.h"
 #include "core/option.h"
 #include "core/pretend.h"
+#include "core/progress_line.h"
 #include "core/recorder.h"
 #include "core/simulate.h"
 #include "core/status_socket.h"
@@ -281,6 +282,7 @@ int oly_finalize(void)
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();
+    oly_progress_line_end();
     oly_timeline_finish(together);
     oly_plan_forget();
     oly_layout_stop();

@@ -9,6 +9,7 @@
 #include "core/events.h"
 #include "core/timeline.h"
 #include "core/progress.h"
+#include "core/progress_line.h"
 #include "core/recorder.h"
 #include "core/float_mode.h"
 #include "core/text.h"
@@ -277,6 +278,7 @@ static void __attribute__((noreturn)) end_job(oly_status status, const char *tex
     if (atomic_exchange(&ending, true))
         for (;;)
             pause(); /* another thread is ending the process */
+    oly_progress_line_end();
     if (atomic_load(&rank_count) > 1 && atomic_load(&this_rank) >= 0)
         fprintf(stderr, "olympus: rank %d: %s\n", atomic_load(&this_rank), text);
     else

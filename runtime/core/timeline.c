@@ -160,6 +160,17 @@ void oly_label_ran(int label, int64_t ticks)
         ;
 }
 
+oly_measured oly_label_measured(int label)
+{
+    const oly_label *l = oly_label_get(label);
+    int64_t runs = l ? atomic_load(&l->runs) : 0;
+    if (runs == 0)
+        return (oly_measured){0};
+    double second = oly_ticks_line().ns_per_tick * 1e-9;
+    return (oly_measured){runs, (double)atomic_load(&l->ticks) / (double)runs * second,
+                          (double)atomic_load(&l->most) * second};
+}
+
 static const char *copy_of(const char *text, char **room)
 {
     char *to = *room;

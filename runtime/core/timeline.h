@@ -43,6 +43,12 @@ const oly_label *oly_label_get(int label); /* NULL: of 0 */
 int oly_labels(void);                      /* the largest number */
 /* A step has run. */
 void oly_label_ran(int label, int64_t ticks);
+/* How often, and seconds on average and at most; runs 0: it has not been timed. */
+typedef struct oly_measured {
+    int64_t runs;
+    double mean, most;
+} oly_measured;
+oly_measured oly_label_measured(int label);
 
 /* -- spans ----------------------------------------------------------------------------------------------------------------- */
 

@@ -467,7 +467,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
         return OLY_OK;
     }
     r->site = site;
-    r->submitted = oly_timeline_spans() ? oly_ticks() : 0;
+    r->submitted = oly_timeline_shows() ? oly_ticks() : 0;
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);

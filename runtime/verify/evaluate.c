@@ -2,6 +2,7 @@
 /* Evaluation operation by operation. See evaluate.h. */
 #include "verify/evaluate.h"
 #include "core/hash.h"
+#include "core/progress_line.h"
 #include "verify/rounding.h"
 #include <string.h>
 
@@ -317,6 +318,7 @@ static oly_status iterate(oly_evaluator *e, frame *body, const oly_params *p, ol
     for (int64_t i = p->lower; goes_on(p, in + 1, i, &reordered); i++) {
         OLY_TRY(oly_held_number((int32_t)i, &in[0]));
         OLY_TRY(evaluate_graph(e, body, in, out, NULL));
+        oly_progress_say("verifying a loop", i - p->lower, p->predicate ? 0 : p->upper - p->lower, body->graph->name);
         for (int k = 0; k < p->n_carry; k++) {
             oly_held_drop(in[1 + k]);
             in[1 + k] = out[k];
@@ -421,6 +423,8 @@ static oly_status compute_all(oly_evaluator *e, frame *f, oly_held *const *in, c
         if ((all[k].left = f->n_readers[k]) == 0)
             continue;
         OLY_TRY(compute(e, f, n, in, all, lists));
+        if (f == e->top)
+            oly_progress_say("verifying", k + 1, f->graph->n_nodes, f->graph->name);
         if (values && all[k].value)
             values[k] = oly_held_share(all[k].value);
         for (int j = 0; j < n->n_in; j++)

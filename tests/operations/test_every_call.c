@@ -244,6 +244,10 @@ static oly_frame_options give_oly_frame_options(int pick)
                                   [NONSENSE] = {.largest = INT_MAX, .scale = -1}};
     return o[pick];
 }
+static oly_progress_options give_oly_progress_options(int pick)
+{
+    return (oly_progress_options){.note = give_const_char_p(pick)};
+}
 static oly_save_options give_oly_save_options(int pick)
 {
     oly_save_options o[PICKS] = {[NOT_GIVEN] = {.step = -1},
@@ -419,25 +423,34 @@ static bool among(const char *name, const char *const *list)
     return false;
 }
 
-static const char *const at_any_time[] = {"oly_status_name",   "oly_status_text",
-                                          "oly_simulated",     "oly_version",
-                                          "oly_print_options", "oly_set_error_mode",
-                                          "oly_last_status",   "oly_last_error",
-                                          "oly_clear_error",   "oly_dtype_name",
-                                          "oly_dtype_size",    "oly_x64_enabled",
-                                          "oly_promote_types", "oly_explain_names",
-                                          "oly_init",          "oly_distributed_initialize",
-                                          "oly_init_comm",     NULL};
+static const char *const at_any_time[] = {"oly_range_push",
+                                          "oly_range_pop",
+                                          "oly_progress_with",
+                                          "oly_status_name",
+                                          "oly_status_text",
+                                          "oly_simulated",
+                                          "oly_version",
+                                          "oly_print_options",
+                                          "oly_set_error_mode",
+                                          "oly_last_status",
+                                          "oly_last_error",
+                                          "oly_clear_error",
+                                          "oly_dtype_name",
+                                          "oly_dtype_size",
+                                          "oly_x64_enabled",
+                                          "oly_promote_types",
+                                          "oly_explain_names",
+                                          "oly_init",
+                                          "oly_distributed_initialize",
+                                          "oly_init_comm",
+                                          NULL};
 /* They start or end what this test needs, or read the error that it reads. */
-static const char *const not_here[] = {"oly_init",
-                                       "oly_distributed_initialize",
-                                       "oly_init_comm",
-                                       "oly_finalize",
-                                       "oly_print_options",
-                                       "oly_last_status",
-                                       "oly_last_error",
-                                       "oly_clear_error",
-                                       NULL};
+static const char *const not_here[] = {"oly_init",          "oly_distributed_initialize",
+                                       "oly_init_comm",     "oly_finalize",
+                                       "oly_range_push",    "oly_range_pop",
+                                       "oly_progress_with", "oly_print_options",
+                                       "oly_last_status",   "oly_last_error",
+                                       "oly_clear_error",   NULL};
 /* "function parameter" where NULL is allowed. */
 static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_assign 1",

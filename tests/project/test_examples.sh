@@ -84,7 +84,7 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" shard_map
     cp "$scratch/out" "$scratch/text"
     prints "shard_map $l" shard_map.txt
-    for program in explicit layer arrays math linear_algebra random_numbers control placement; do
+    for program in explicit layer arrays math linear_algebra random_numbers control placement timeline; do
         run "$(ranks_of "$l")" "$(devices_of "$l")" $program
         cp "$scratch/out" "$scratch/text"
         prints "$program $l" $program.txt

@@ -6,6 +6,8 @@ tracks and ranks have names. --perfetto: also by Perfetto's own trace processor,
 import collections
 import gzip
 import json
+import os
+import shutil
 import sys
 
 
@@ -109,12 +111,15 @@ def main():
 
 
 def perfetto(path, events, arrows):
+    program = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
     try:
-        from perfetto.trace_processor import TraceProcessor
-        reader = TraceProcessor(trace=path)
-    except Exception as problem:  # pylint: disable=broad-except
-        print("skipped: Perfetto's trace processor:", str(problem).splitlines()[-1][:200] if str(problem) else type(problem))
+        from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
+    except ImportError:
+        program = None
+    if not program:
+        print("skipped: no trace_processor_shell in PATH (or TRACE_PROCESSOR), or no Python package perfetto")
         sys.exit(77)
+    reader = TraceProcessor(trace=path, config=TraceProcessorConfig(bin_path=program))
     count = lambda text: next(iter(reader.query(text))).n
     expected = sum(e["ph"] in "Xi" for e in events)
     if count("select count(*) as n from slice") != expected:

@@ -25,6 +25,17 @@ const char *oly_told_say(oly_told *told, const char *format, ...)
     return copy ? copy : "";
 }
 
+oly_measured oly_tell_measured(const oly_told *told, const oly_step *s)
+{
+    const oly_plan *plan = told->plan;
+    return oly_label_measured(plan->labels && s->number < plan->n_labels ? plan->labels[s->number] : 0);
+}
+
+oly_measured oly_tell_measured_run(const oly_told *told)
+{
+    return oly_label_measured(told->plan->labels ? told->plan->labels[told->plan->n_labels] : 0);
+}
+
 bool oly_step_communicates(const oly_step *s)
 {
     return s->bytes > 0 && s->messages > 0;

@@ -6,6 +6,7 @@
 #include "plan/model/planner.h"
 #include "plan/plan.h"
 #include "core/text.h"
+#include "core/timeline.h"
 
 /* A value: a node of the function's graph, or of a graph inside it. */
 typedef struct oly_told_value {
@@ -83,6 +84,9 @@ static inline bool oly_has_value(const oly_node *n)
 /* -- explain.c -- */
 oly_status oly_tell(const oly_plan *plan, const char *const *names, oly_told *told);
 void oly_told_free(oly_told *told);
+/* What a step has taken on this process, and the whole plan: only of functions that have run while steps were timed. */
+oly_measured oly_tell_measured(const oly_told *told, const oly_step *s);
+oly_measured oly_tell_measured_run(const oly_told *told);
 /* The told value of a node; NULL: none (a node made by the planner). */
 const oly_told_value *oly_told_value_of(const oly_told *told, const oly_node *node);
 /* "%5", or "" */

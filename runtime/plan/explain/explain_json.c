@@ -229,6 +229,18 @@ static void transfer_json(writer *w, oly_told *told, const oly_told_step *s)
     close_list(w, "}");
 }
 
+/* Only of what has been timed. */
+static void measured_json(writer *w, oly_measured m)
+{
+    if (m.runs == 0)
+        return;
+    open_list(w, "measured", "{");
+    integer(w, "runs", m.runs);
+    number(w, "seconds", m.mean);
+    number(w, "most_seconds", m.most);
+    close_list(w, "}");
+}
+
 static void steps_json(writer *w, oly_told *told)
 {
     open_list(w, "steps", "[");
@@ -255,6 +267,7 @@ static void steps_json(writer *w, oly_told *told)
         if (s->step->kind == OLY_STEP_STENCIL && s->step->stencil.overlaps)
             number(w, "overlapped", s->step->stencil.early);
         number(w, "seconds", s->seconds);
+        measured_json(w, oly_tell_measured(told, s->step));
         integer(w, "live_bytes", s->live);
         if (s->communicates)
             transfer_json(w, told, s);
@@ -326,6 +339,7 @@ static void totals_json(writer *w, const oly_told *told)
     integer(w, "wire_bytes", told->costs.wire_bytes);
     integer(w, "scratch_bytes", told->costs.scratch_bytes);
     number(w, "seconds", told->seconds);
+    measured_json(w, oly_tell_measured_run(told));
     close_list(w, "}");
 }
 

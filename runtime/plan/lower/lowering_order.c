@@ -7,6 +7,7 @@
 #include "graph/call.h"
 #include "plan/lower/sink_reductions.h"
 #include "plan/partition/partition.h"
+#include "core/progress_line.h"
 #include <string.h>
 
 /* Nodes are identified by their place in the order: by depth, then by number. A group is lowered at the place of its
@@ -24,7 +25,16 @@ typedef struct order {
     int n_reduced;             /* f's value, when they were last examined */
     int *effect_before; /* [place]: the unit with an effect that comes before it, -1; NULL: the graph has no effects */
     int *leads;         /* [place]: most reductions over devices on any path from it */
+    int n_lowered;
 } order;
+
+/* Of a plan so large that it may take a while. */
+static void say_progress(order *o)
+{
+    enum { LARGE = 4096, EACH = 64 };
+    if (o->n >= LARGE && ++o->n_lowered % EACH == 0)
+        oly_progress_say("planning", o->n_lowered, o->n, o->p->plan->graph->name);
+}
 
 /* -- readiness ----------------------------------------------------------------------------------------------------- */
 
@@ -88,6 +98,7 @@ static oly_status lower_place(order *o, int place)
     oly_node *n = o->f->graph->nodes[o->node[place]];
     int group = oly_value_of(o->f, n)->group;
     o->done[place] = true;
+    say_progress(o);
     OLY_TRY(oly_lower_node(o->p, o->f, n));
     look_at_deferred(o);
     if (group < 0)
