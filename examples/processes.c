@@ -58,8 +58,9 @@ static void print_parts(oly_sharding sharding)
         oly_index_box b;
         oly_device d = oly_get_device(k);
         oly_sharding_device_box(sharding, 2, shape, d, &b);
-        oly_printf("%D holds rows %lld to %lld and columns %lld to %lld\n", d, (long long)b.start[0],
-                   (long long)(b.start[0] + b.extent[0]), (long long)b.start[1], (long long)(b.start[1] + b.extent[1]));
+        long long row = b.start[0], column = b.start[1], rows = b.extent[0], columns = b.extent[1];
+        oly_printf("%D holds rows %lld to %lld and columns %lld to %lld\n", d, row, row + rows, column,
+                   column + columns);
     }
 }
 

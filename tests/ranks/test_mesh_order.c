@@ -3,6 +3,7 @@
  * socket by socket, with the last axes inside nodes; that of the ids on one node, or where it is turned off. Meshes of two levels. Values do
  * not depend on any of it. */
 #include "check_session.h"
+#include "device/platform.h"
 
 static void begin(const char *nodes, const char *order)
 {
@@ -139,6 +140,32 @@ static void outer_axes_are_over_nodes(void **state)
     end();
 }
 
+static int by_parity(int device)
+{
+    return device % 2;
+}
+
+/* A platform says which devices of a process are linked directly: they come one after the other. */
+static void linked_devices_are_neighbours(void **state)
+{
+    (void)state;
+    static const int wanted[] = {0, 2, 1, 3, 4, 6, 5, 7};
+    if (count_processes() != 2)
+        return;
+    oly_platform linked = oly_platform_cpu;
+    linked.link_group = by_parity;
+    oly_platform_register(&linked);
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        begin(nodes == 1 ? "" : "0,1", "1");
+        oly_mesh mesh = oly_make_mesh("i=8");
+        for (int k = 0; k < 8; k++)
+            assert_int_equal(id_at(mesh, k), nodes == 1 ? k : wanted[k]);
+        CHECK_NEAR(oly_sum(oly_device_put(oly_arange(20, OLY_INT32), oly_named(mesh, "i"))), 190);
+        end();
+    }
+    oly_platform_register(NULL);
+}
+
 static void check_mesh_refused(oly_mesh mesh, oly_status status, const char *text)
 {
     assert_null(mesh);
@@ -168,6 +195,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_node_and_nodes_in_a_row_keep_the_order_of_ids),
     cmocka_unit_test(sockets_of_a_node_come_one_after_the_other),
     cmocka_unit_test(outer_axes_are_over_nodes),
+    cmocka_unit_test(linked_devices_are_neighbours),
     cmocka_unit_test(impossible_levels_are_refused),
 };
 
