@@ -265,6 +265,11 @@ $(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(protected_plat
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
+# The parts of the tool that read files.
+tool_readers := $(addprefix $(BUILD)/launch/oly/,recorder_read.o verdict.o trace_summary.o files.o)
+$(BUILD)/tests/fuzz/fuzz_recorder: $(tool_readers)
+$(BUILD)/tests/fuzz/fuzz_recorder.o: inside += -Ilaunch/oly
+
 $(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@

@@ -14,7 +14,8 @@ static const struct subcommand {
     tool_main *run;
     const char *arguments, *summary, *details;
 } all[] = {
-    {"plan", plan_main, "PROGRAM [ARGUMENT...] --mesh RANKSxDEVICES [--json | --html FILE] [--node NODE]",
+    {"plan", plan_main,
+     "PROGRAM [ARGUMENT...] --mesh RANKSxDEVICES [--json | --html FILE [--source DIR]] [--node NODE]",
      "the plans of a program, for a machine that need not exist",
      "Runs the program as rank 0 of a simulated job (OLYMPUS_SIMULATE): nothing is computed, and reading a value ends "
      "it. Every plan\n"
@@ -41,7 +42,7 @@ static const struct subcommand {
      "idle.\n\n"
      "  -o FILE       where to write the timeline (olympus-timeline.json)\n"
      "  --html PAGE   a web page of it\n"},
-    {"report", report_main, "FOLDER | FILE... [--job JOB] [--json] [--html PAGE]",
+    {"report", report_main, "FOLDER | FILE... [--job JOB] [--events N] [--json] [--html PAGE [--source DIR]]",
      "what happened: the flight recorders of all ranks, merged",
      "Reads olympus-recorder.JOB.RANK files, names the rank at fault, and says for each rank what it was in, with the "
      "line of the\n"
@@ -50,7 +51,8 @@ static const struct subcommand {
      "  --events N    the last N events of all ranks together (12)\n"
      "  --json        as a JSON object\n"
      "  --html PAGE   a web page; of a timeline (.json, .json.gz) or of plans (oly plan --json), too, alone or "
-     "together\n"},
+     "together\n"
+     "  --source DIR  where the page finds the sources that its lines lead to (the current folder, and those below)\n"},
     {"status", status_main, "[JOB] [--dump] [--json]", "what the ranks of a running job are doing",
      "Asks each rank of this user's jobs on this host: what it waits for and since when, its last events, its memory. "
      "The job is not\n"

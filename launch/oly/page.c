@@ -120,10 +120,11 @@ static void add_part(oly_text *to, const char *name, const oly_text *part, const
     }
 }
 
-oly_status page_write(const char *path, page_parts *parts)
+oly_status page_write(const char *path, page_parts *parts, const char *folder)
 {
     static const char mark[] = "@DATA@";
     oly_text page = {0};
+    OLY_TRY(page_add_sources(parts, folder ? folder : "."));
     const char *at = strstr(oly_page_frame, mark);
     oly_text_add_chars(&page, oly_page_frame, (size_t)(at - oly_page_frame));
     oly_text_add(&page, "{");
@@ -132,6 +133,8 @@ oly_status page_write(const char *path, page_parts *parts)
     add_part(&page, "timeline", &parts->timeline, "", "");
     oly_text_add(&page, ",\n");
     add_part(&page, "report", &parts->report, "", "");
+    oly_text_add(&page, ",\n");
+    add_part(&page, "sources", &parts->sources, "", "");
     oly_text_add(&page, "}");
     at += strlen(mark);
     oly_text_add_chars(&page, at, (size_t)(oly_page_frame_end - at));
@@ -145,4 +148,5 @@ void page_free(page_parts *parts)
     oly_text_free(&parts->plans);
     oly_text_free(&parts->timeline);
     oly_text_free(&parts->report);
+    oly_text_free(&parts->sources);
 }

@@ -47,7 +47,7 @@ static void show_errors(const char *path)
     free(text);
 }
 
-static oly_status print_plans(const temporary *t, bool json, const char *html)
+static oly_status print_plans(const temporary *t, bool json, const char *html, const char *source)
 {
     page_parts parts = {0};
     oly_text out = {0};
@@ -66,7 +66,7 @@ static oly_status print_plans(const temporary *t, bool json, const char *html)
         if (st == OLY_OK && json)
             st = tool_write("-", &out);
         if (st == OLY_OK && html)
-            st = page_write(html, &parts);
+            st = page_write(html, &parts, source);
     }
     free(text);
     oly_text_free(&out);
@@ -87,7 +87,7 @@ static int run_simulated(char **command, const temporary *t, bool json)
     return status;
 }
 
-static int show(char **command, bool json, const char *html)
+static int show(char **command, bool json, const char *html, const char *source)
 {
     temporary t;
     if (!make_temporary(&t))
@@ -97,7 +97,7 @@ static int show(char **command, bool json, const char *html)
     if (status != 0 || !made)
         show_errors(t.errors);
     int result = 0;
-    if (made && print_plans(&t, json, html) != OLY_OK)
+    if (made && print_plans(&t, json, html, source) != OLY_OK)
         result = tool_fail_pending();
     if (made && html && result == 0)
         fprintf(stderr, "oly plan: wrote %s\n", html);
@@ -115,14 +115,14 @@ static int show(char **command, bool json, const char *html)
 int plan_main(int argc, char **argv)
 {
     const char *mesh = tool_option(&argc, argv, "--mesh"), *node = tool_option(&argc, argv, "--node");
-    const char *html = tool_option(&argc, argv, "--html");
+    const char *html = tool_option(&argc, argv, "--html"), *source = tool_option(&argc, argv, "--source");
     bool json = tool_flag(&argc, argv, "--json");
     int ranks, devices;
     char rest;
     if (mesh && (sscanf(mesh, "%dx%d%c", &ranks, &devices, &rest) != 2 || ranks < 1 || devices < 1))
         return tool_usage("--mesh %s: ranks and devices of each, as --mesh 16x8", mesh);
-    if ((html && !*html) || (node && !*node))
-        return tool_usage("--html and --node need a value");
+    if ((html && !*html) || (node && !*node) || (source && !*source))
+        return tool_usage("--html, --node and --source need a value");
     if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--") != 0)
         return tool_usage("unknown option %s", argv[1]);
     tool_end_of_options(&argc, argv);
@@ -135,5 +135,5 @@ int plan_main(int argc, char **argv)
     if (node)
         setenv("OLYMPUS_SIMULATE_NODE", node, 1);
     argv[argc] = NULL;
-    return show(argv + 1, json, html);
+    return show(argv + 1, json, html, source);
 }

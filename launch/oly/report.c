@@ -375,7 +375,7 @@ static int read_recorders(const paths *p, oly_arena *arena, recorded_job *job)
 }
 
 typedef struct wishes {
-    const char *job, *html;
+    const char *job, *html, *source;
     bool json;
     int events;
 } wishes;
@@ -452,6 +452,7 @@ int report_main(int argc, char **argv)
     const char *events = tool_option(&argc, argv, "--events");
     wishes w = {.job = tool_option(&argc, argv, "--job"),
                 .html = tool_option(&argc, argv, "--html"),
+                .source = tool_option(&argc, argv, "--source"),
                 .json = tool_flag(&argc, argv, "--json"),
                 .events = events ? atoi(events) : 12};
     page_parts parts = {0};
@@ -459,8 +460,8 @@ int report_main(int argc, char **argv)
     int status = 0;
     if (tool_unknown_option(argc, argv))
         return tool_usage("unknown option %s", tool_unknown_option(argc, argv));
-    if ((events && w.events <= 0) || (w.html && !*w.html) || (w.job && !*w.job))
-        return tool_usage("--events, --job and --html need a value");
+    if ((events && w.events <= 0) || (w.html && !*w.html) || (w.job && !*w.job) || (w.source && !*w.source))
+        return tool_usage("--events, --job, --html and --source need a value");
     tool_end_of_options(&argc, argv);
     if (argc < 2)
         return tool_usage("which folder, or which files?");
@@ -469,7 +470,7 @@ int report_main(int argc, char **argv)
     if (status == 0 && (p.n > 0 || !w.html || (!parts.plans.length && !parts.timeline.length)))
         status = report_recorders(&p, &w, &parts);
     if (w.html && (status == 0 || parts.report.length)) {
-        if (page_write(w.html, &parts) != OLY_OK)
+        if (page_write(w.html, &parts, w.source) != OLY_OK)
             status = tool_fail_pending();
         else
             fprintf(stderr, "oly report: wrote %s\n", w.html);

@@ -30,7 +30,7 @@ static int sum_up(const char *path, const char *html)
     int status = 0;
     if (trace_sum_up(path, &t) != OLY_OK || tool_write("-", &t) != OLY_OK)
         status = tool_fail_pending();
-    if (html && status == 0 && (page_add_file(&parts, path) != OLY_OK || page_write(html, &parts) != OLY_OK))
+    if (html && status == 0 && (page_add_file(&parts, path) != OLY_OK || page_write(html, &parts, NULL) != OLY_OK))
         status = tool_fail_pending();
     else if (html && status == 0)
         fprintf(stderr, "oly trace: wrote %s\n", html);
