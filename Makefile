@@ -127,11 +127,13 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
+.PHONY: all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
 all: library $(programs) $(protected) $(guard) $(meet) $(tool) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
+
+examples: $(examples:%.c=$(BUILD)/%) ## the example programs
 
 test check: all ## everything, then all tests; the last line counts them
 	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
@@ -381,7 +383,9 @@ lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 to      = $(DESTDIR)$(PREFIX)
 public := $(call files,include,*.h)
 
-install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, a pkg-config file and the licence
+templates = $(sort $(wildcard launch/templates/*))
+
+install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, templates of job scripts, a pkg-config file and the licence
 	install -d $(to)/lib/pkgconfig $(to)/bin
 	for header in $(public); do install -D -m 644 $$header $(to)/$$header || exit; done
 	install -m 644 $(library) $(to)/lib
@@ -393,14 +397,16 @@ install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, a pkg-con
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
 	install -m 755 $(tool) $(to)/bin/oly
 	install -m 755 $(meet) $(to)/libexec/olympus/olymeet
+	install -d $(to)/share/olympus/templates
+	install -m 644 $(templates) $(to)/share/olympus/templates
 	install -D -m 644 LICENSE $(to)/share/doc/olympus/LICENSE
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
 		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' \
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = $(public) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun bin/oly libexec/olympus/olyguard libexec/olympus/olymeet lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
+            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun bin/oly libexec/olympus/olyguard libexec/olympus/olymeet $(templates:launch/%=share/olympus/%) lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)
-	for d in $(filter-out include,$(sort $(patsubst %/,%,$(dir $(public))))) libexec/olympus share/doc/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done
+	for d in $(filter-out include,$(sort $(patsubst %/,%,$(dir $(public))))) libexec/olympus share/olympus/templates share/olympus share/doc/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

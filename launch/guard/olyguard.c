@@ -2,13 +2,14 @@
 /* Runs a launcher and ensures that its job ends: olyrun starts mpirun through this. One process without threads, which wakes for
  * signals and a few times a second.
  *
- *     olyguard [--time SECONDS] [--grace SECONDS] -- LAUNCHER [ARGUMENT...]      the exit status is the launcher's
+ *     olyguard [--time SECONDS] [--grace SECONDS] [--elsewhere] -- LAUNCHER [ARGUMENT...]      the exit status is the launcher's
  *     olyguard --version
  *
  * What it handles:
  *   signals                      INT, TERM, HUP, QUIT, USR1, USR2 are forwarded; after one that asks for an end the job has the grace time
  *   the time limit               SIGTERM to the launcher, after the grace time SIGKILL to everything; status 124
- *   ranks that have all ended    while the launcher has not: after the grace time SIGKILL to it; status 1
+ *   ranks that have all ended    while the launcher has not: after the grace time SIGKILL to it; status 1. Not with --elsewhere: then
+ *                                ranks may be on other hosts, or started by a daemon (srun)
  *   a launcher that has ended    while ranks have not: SIGTERM to them, after the grace time SIGKILL
  *   files that Open MPI leaves   its session folder and its segments in /dev/shm, of this job
  *   its own end by SIGKILL       the launcher gets SIGTERM
@@ -40,6 +41,7 @@ static struct {
     bool ended;                      /* the launcher */
     int status;                      /* the launcher's, or the one that this program has decided on */
     bool decided;
+    bool elsewhere; /* not all ranks are seen here */
     job_files files;
 } guard = {.grace = 5};
 
@@ -168,7 +170,7 @@ static void look(void)
         decide(TIME_IS_UP);
         ask_to_end(text);
     }
-    bool alone = !guard.ended && t - guard.last_rank >= guard.grace - 1;
+    bool alone = !guard.elsewhere && !guard.ended && t - guard.last_rank >= guard.grace - 1;
     if (alone && guard.ending == 0) { /* it has had its time, and crashes if it is signalled while ending */
         decide(1);
         say("all ranks have ended, but the launcher has not: ending it");
@@ -227,11 +229,13 @@ int main(int argc, char **argv)
             guard.limit = seconds(argv[++k]);
         else if (strcmp(argv[k], "--grace") == 0)
             guard.grace = seconds(argv[++k]);
+        else if (strcmp(argv[k], "--elsewhere") == 0)
+            guard.elsewhere = true;
         else
             break;
     }
     if (k + 1 >= argc || strcmp(argv[k], "--") != 0) {
-        fprintf(stderr, "usage: olyguard [--time SECONDS] [--grace SECONDS] -- LAUNCHER [ARGUMENT...]\n");
+        fprintf(stderr, "usage: olyguard [--time SECONDS] [--grace SECONDS] [--elsewhere] -- LAUNCHER [ARGUMENT...]\n");
         return 2;
     }
     job_files_begin(&guard.files);

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # For the tests in this folder: checks that print a line each, a scratch folder, free ports, and the hosts and Slurm of one test.
 # Source it in the root of the tree.
-build=${BUILD:-build}
+build=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 scratch=$(mktemp -d) || exit 1
 passed=0 failed=0 skipped=0
 export CLUSTER_STATE=$scratch/cluster
