@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files: an array that several processes save as one file, which NumPy reads, and load again with another sharding; a raw volume as
- * instruments write them. docs/files.md says more.
+/* Files: an array that several processes save as one file, which NumPy reads, and load again with another sharding; several
+ * arrays in one file; a raw volume as instruments write them. docs/files.md says more.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/files [FOLDER]      (eight devices, on any number of ranks)
  * Prints: from process 0, what was loaded.
- * Writes: FOLDER (default "."): wave.npy and volume.raw, which it removes unless a folder is given. */
+ * Writes: FOLDER (default "."): wave.npy, model.npz and volume.raw, which it removes unless a folder is given. */
 #include <olympus.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,6 +38,22 @@ static void npy(oly_mesh mesh)
     print_of_first("columns", oly_load_npy(in_folder("wave.npy"), oly_named(mesh, "None, (i,j)")));
 }
 
+/* numpy.load("model.npz")["weights"] */
+static void npz(oly_mesh mesh)
+{
+    oly_array weights = oly_device_put(oly_reshape(oly_arange(15, OLY_FLOAT32), 3, 5), oly_named(mesh, "None, i"));
+    oly_array bias = oly_device_put(oly_arange(5, OLY_FLOAT32), oly_named(mesh, "i")), w = NULL, b = NULL;
+    oly_sharding placed[] = {oly_named(mesh, "j, i"), NULL};
+    char names[64];
+    oly_save_npz(in_folder("model.npz"), OLY_NAMES("weights", "bias"), OLY_IN(weights, bias));
+    oly_load_npz(in_folder("model.npz"), OLY_NAMES("weights", "bias"), OLY_OUT(w, b), .shardings = placed);
+    print_of_first("weights", w);
+    print_of_first("bias", b);
+    oly_npz_names(in_folder("model.npz"), names, sizeof names);
+    if (oly_process_index() == 0)
+        printf("model.npz has %s\n", names);
+}
+
 /* 512 bytes of something else, then 16-bit numbers, the most significant byte first. */
 static void raw(oly_mesh mesh)
 {
@@ -54,10 +70,12 @@ int main(int argc, char **argv)
     folder = argc > 1 ? argv[1] : NULL;
     oly_mesh mesh = oly_make_mesh("i=4, j=2");
     npy(mesh);
+    npz(mesh);
     raw(mesh);
     oly_sync("read");
     if (!folder && oly_process_index() == 0) {
         unlink(in_folder("wave.npy"));
+        unlink(in_folder("model.npz"));
         unlink(in_folder("volume.raw"));
     }
     return oly_finalize();

@@ -38,6 +38,45 @@ OLY_API oly_status oly_save_npy(const char *path, oly_array x);
 OLY_API oly_array oly_load_npy(const char *path, oly_sharding sharding);
 #define oly_load_npy(...) OLY_AT(oly_load_npy)(__VA_ARGS__)
 
+/* -- NumPy: .npz ------------------------------------------------------------------------------------------------------------- */
+
+#ifndef OLY_NAMES
+/* A list of names, and how many: OLY_NAMES("w", "b"). */
+#define OLY_NAMES(...) OLY_COUNTED_(const char *, NULL, __VA_ARGS__)
+#endif
+
+/* Several arrays in one file, as numpy.savez: oly_save_npz("model.npz", OLY_NAMES("w", "b"), OLY_IN(w, b)). Members are stored, not
+ * packed, and have NumPy's names ("w.npy").
+ *   names    one for each array, all different
+ *   ranks    all ranks of the arrays' mesh; all ranks, if they are on several meshes
+ *   fails    also OLY_SHARDING (unreduced), OLY_DELETED, OLY_INVALID (a name NULL, empty, twice, or of more than 1,000 bytes; other
+ *            numbers of names and arrays)
+ *   source   numpy.savez */
+OLY_API oly_status oly_save_npz(const char *path, int n_names, const char *const *names, int n_arrays,
+                                const oly_array *arrays);
+#define oly_save_npz(...) OLY_AT(oly_save_npz)(__VA_ARGS__)
+
+typedef struct oly_npz_options {
+    char first_;                   /* not used: lets the macro begin the list */
+    const oly_sharding *shardings; /* one for each array, NULL: as oly_load_npy(path, NULL); NULL: that for all */
+} oly_npz_options;
+
+/* Arrays by their names, of a file that numpy.savez, numpy.savez_compressed or oly_save_npz has written; all of them, or none:
+ * oly_load_npz("model.npz", OLY_NAMES("w", "b"), OLY_OUT(w, b), .shardings = placed). Checksums are compared.
+ *   ranks      all ranks of the shardings' mesh; all ranks, if there are several meshes, or one sharding is NULL
+ *   fails      as oly_load_npy, and OLY_INVALID (no such name: the message lists those that are there). The variables are NULL then
+ *   source     numpy.load */
+OLY_API oly_status oly_load_npz_with(const char *path, int n_names, const char *const *names, int n_out,
+                                     oly_array *const *out, oly_npz_options options);
+#define oly_load_npz(...) oly_load_npz_(__VA_ARGS__, )
+#define oly_load_npz_(path, n_names, names, n_out, out, ...)                                                           \
+    OLY_AT_AS(oly_load_npz, oly_load_npz_with)                                                                         \
+    (path, n_names, names, n_out, out, OLY_OPTIONS_(oly_npz_options, __VA_ARGS__))
+
+/* The names of the arrays in such a file: "w, b", written into buffer; returns the whole length, -1 on failure. ranks: any rank, alone.
+ * fails OLY_IO, OLY_INVALID, OLY_MEMORY */
+OLY_API int oly_npz_names(const char *path, char *buffer, size_t size);
+
 /* -- raw binary volumes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct oly_raw_options {
@@ -67,6 +106,8 @@ OLY_API oly_status oly_save_raw_with(const char *path, int64_t offset, oly_array
     OLY_AT_AS(oly_save_raw, oly_save_raw_with)(path, offset, x, OLY_RAW_OPTIONS(__VA_ARGS__))
 
 #ifndef OLYMPUS_LIBRARY
+#define oly_load_npz_with(...) OLY_AT_AS(oly_load_npz, oly_load_npz_with)(__VA_ARGS__)
+#define oly_npz_names(...)     OLY_AT(oly_npz_names)(__VA_ARGS__)
 #define oly_load_raw_with(...) OLY_AT_AS(oly_load_raw, oly_load_raw_with)(__VA_ARGS__)
 #define oly_save_raw_with(...) OLY_AT_AS(oly_save_raw, oly_save_raw_with)(__VA_ARGS__)
 #endif

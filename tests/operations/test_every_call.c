@@ -275,6 +275,10 @@ static oly_shard_map_options give_oly_shard_map_options(int pick)
 {
     return (oly_shard_map_options){.axis_names = pick == NONSENSE ? "?" : NULL};
 }
+static oly_npz_options give_oly_npz_options(int pick)
+{
+    return (oly_npz_options){.shardings = pick == FINE ? NULL : give_const_oly_sharding_p(pick)};
+}
 static oly_raw_options give_oly_raw_options(int pick)
 {
     return (oly_raw_options){.big_endian = pick != FINE, .fortran = pick == NONSENSE};

@@ -56,11 +56,16 @@ oly_status oly_shared_agree(const oly_crew *crew, oly_status mine, uint64_t argu
         if (memcmp(all, all + (int64_t)m * COMPARED, sizeof seen) != 0)
             st = differ(crew, m, all, all + (int64_t)m * COMPARED, f->path);
     oly_release(all);
-    if (st != OLY_OK && f->file >= 0) {
-        oly_storage_get()->close(f->file);
-        f->file = -1;
-    }
+    if (st != OLY_OK)
+        oly_shared_close(f);
     return st;
+}
+
+void oly_shared_close(oly_shared_file *f)
+{
+    if (f->file >= 0)
+        oly_storage_get()->close(f->file);
+    f->file = -1;
 }
 
 static oly_status still_the_same(const oly_shared_file *f)
@@ -79,8 +84,7 @@ oly_status oly_shared_end(const oly_crew *crew, oly_status mine, oly_shared_file
 {
     if (f->file >= 0) {
         mine = mine == OLY_OK ? still_the_same(f) : mine;
-        oly_storage_get()->close(f->file);
-        f->file = -1;
+        oly_shared_close(f);
     }
     return oly_crew_agree(crew, mine);
 }

@@ -22,6 +22,9 @@ oly_status oly_shared_agree(const oly_crew *crew, oly_status mine, uint64_t argu
 /* When all members have read: closes it. fails, on all, if one of them has failed (mine) or the file has changed. */
 oly_status oly_shared_end(const oly_crew *crew, oly_status mine, oly_shared_file *f);
 
+/* Instead, after a failure that is the same on all members. */
+void oly_shared_close(oly_shared_file *f);
+
 /* The end of every call that loads: others learn the type; on all, x is an array, or NULL after a failure. */
 oly_status oly_load_finish(const oly_crew *crew, oly_status mine, const oly_type *type, oly_sharding sharding,
                            oly_array *x);

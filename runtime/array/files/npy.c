@@ -2,50 +2,29 @@
 /* oly_save_npy, oly_load_npy. */
 #include "array/arguments.h"
 #include "array/files/load.h"
+#include "array/files/npy_array.h"
 #include "array/files/parts.h"
 #include "array/files/replace.h"
 #include "core/hash.h"
 #include "device/platform.h"
 #include "file/file.h"
-#include "file/npy_header.h"
-#include <inttypes.h>
 #include <olympus/files.h>
 #include <string.h>
 
 /* -- saving ------------------------------------------------------------------------------------------------------------------- */
 
-static oly_npy_header header_of(const oly_type *type)
-{
-    oly_npy_header h = {.dtype = type->dtype, .rank = type->rank};
-    memcpy(h.shape, type->shape, sizeof h.shape);
-    return h;
-}
-
-static oly_file_array region_of(const oly_npy_header *h, int file, const char *path, int64_t begin)
-{
-    oly_file_array a = {.file = file,
-                        .path = path,
-                        .offset = begin + h->data,
-                        .dtype = h->dtype,
-                        .rank = h->rank,
-                        .fortran = h->fortran,
-                        .swapped = h->swapped};
-    memcpy(a.shape, h->shape, sizeof a.shape);
-    return a;
-}
-
 static oly_status save_members(const oly_crew *crew, oly_status mine, const char *path, oly_array x)
 {
     oly_new_file f;
     char bytes[OLY_NPY_WRITTEN_MOST];
-    oly_npy_header h = header_of(&x->type);
+    oly_npy_header h = oly_npy_header_of(&x->type);
     size_t length = oly_npy_header_write(&h, 1, bytes);
     if (mine == OLY_OK && !path)
         mine = oly_fail(OLY_INVALID, "the path is NULL");
     uint64_t arguments = oly_hash(oly_hash_text(1, path ? path : ""), bytes, length);
     OLY_TRY(oly_replace_begin(crew, mine, arguments, path, (int64_t)length + oly_npy_bytes(&h), &f));
     oly_status st = oly_crew_leads(crew) ? oly_file_write(f.file, path, bytes, length, 0) : OLY_OK;
-    oly_file_array region = region_of(&h, f.file, path, 0);
+    oly_file_array region = oly_npy_elements(&h, f.file, path, 0);
     if (st == OLY_OK)
         st = oly_parts_write(x, &region);
     return oly_replace_end(crew, st, &f);
@@ -71,36 +50,6 @@ oly_status(oly_save_npy)(const char *path, oly_array x)
 
 /* -- loading ------------------------------------------------------------------------------------------------------------------ */
 
-/* Reads the header at byte `begin`; hash: of its bytes. */
-static oly_status read_header(const oly_shared_file *f, oly_npy_header *h, uint64_t *hash)
-{
-    char prefix[OLY_NPY_PREFIX];
-    size_t n = f->facts.size < OLY_NPY_PREFIX ? (size_t)f->facts.size : OLY_NPY_PREFIX, length;
-    OLY_TRY(oly_file_read(f->file, f->path, prefix, n, 0));
-    OLY_TRY(oly_npy_header_length(prefix, n, f->path, &length));
-    if ((int64_t)length > f->facts.size)
-        length = (size_t)f->facts.size;
-    char *bytes = oly_malloc(length);
-    if (!bytes)
-        return oly_out_of_memory(length, "the header of a file");
-    oly_status st = oly_file_read(f->file, f->path, bytes, length, 0);
-    if (st == OLY_OK)
-        st = oly_npy_header_read(bytes, length, f->path, h);
-    *hash = oly_hash(3, bytes, length);
-    oly_release(bytes);
-    if (st == OLY_OK && f->facts.size < h->data + oly_npy_bytes(h))
-        st = oly_fail(OLY_IO, "cannot read %s: it is truncated: it has %" PRId64 " bytes, and its header says %" PRId64,
-                      f->path, f->facts.size, h->data + oly_npy_bytes(h));
-    return st;
-}
-
-static oly_type type_of(const oly_npy_header *h)
-{
-    oly_type type = {.dtype = h->dtype, .rank = h->rank};
-    memcpy(type.shape, h->shape, sizeof type.shape);
-    return type;
-}
-
 static oly_status load_members(const oly_crew *crew, oly_status mine, const char *path, oly_sharding sharding,
                                oly_type *type, oly_array *x)
 {
@@ -110,13 +59,13 @@ static oly_status load_members(const oly_crew *crew, oly_status mine, const char
     memset(&h, 0, sizeof h);
     oly_status st = oly_shared_open(mine, path, &f);
     if (st == OLY_OK)
-        st = read_header(&f, &h, &contents);
+        st = oly_npy_read(f.file, path, 0, f.facts.size, &h, &contents);
     uint64_t arguments = oly_hash_mix(oly_hash_text(2, path ? path : ""), sharding ? sharding->hash : 0);
-    *type = type_of(&h);
+    *type = oly_npy_type_of(&h);
     OLY_TRY(oly_shared_agree(crew, st, arguments, contents, &f));
     st = oly_parts_make(type, sharding, x);
     if (st == OLY_OK && oly_platform_get()->computes) {
-        oly_file_array region = region_of(&h, f.file, path, 0);
+        oly_file_array region = oly_npy_elements(&h, f.file, path, 0);
         st = oly_parts_read(*x, &region);
     }
     return oly_shared_end(crew, st, &f);

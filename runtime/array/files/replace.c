@@ -69,8 +69,7 @@ static void remove_made(oly_new_file *f)
     f->made = false;
 }
 
-/* Removes it; nobody returns before that is done. The message stays pending. */
-static void give_up(const oly_crew *crew, oly_new_file *f)
+void oly_replace_abandon(const oly_crew *crew, oly_new_file *f)
 {
     remove_made(f);
     oly_crew_wait(crew);
@@ -96,7 +95,7 @@ oly_status oly_replace_begin(const oly_crew *crew, oly_status mine, uint64_t arg
     OLY_TRY(st);
     st = oly_crew_agree(crew, oly_crew_leads(crew) ? OLY_OK : open_made(f, (uint64_t)number));
     if (st != OLY_OK)
-        give_up(crew, f);
+        oly_replace_abandon(crew, f);
     return st;
 }
 
@@ -125,6 +124,6 @@ oly_status oly_replace_end(const oly_crew *crew, oly_status mine, oly_new_file *
             remove_made(f);
         return oly_crew_agree(crew, st);
     }
-    give_up(crew, f);
+    oly_replace_abandon(crew, f);
     return st;
 }

@@ -22,4 +22,6 @@ oly_status oly_replace_begin(const oly_crew *crew, oly_status mine, uint64_t arg
 /* When all members have written: the file takes its name, or, if one of them has failed (mine), is removed. The same status on all
  * members; nobody returns before that is done. */
 oly_status oly_replace_end(const oly_crew *crew, oly_status mine, oly_new_file *f);
+/* Instead, after a failure that is the same on all members: removes it; nobody returns before that is done. */
+void oly_replace_abandon(const oly_crew *crew, oly_new_file *f);
 #endif
