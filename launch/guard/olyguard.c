@@ -7,7 +7,8 @@
  *
  * What it handles:
  *   signals                      INT, TERM, HUP, QUIT, USR1, USR2 are forwarded; after one that asks for an end the job has the grace time
- *   the time limit               SIGTERM to the launcher, after the grace time SIGKILL to everything; status 124
+ *   the time limit               SIGQUIT to ranks that handle it (they write their flight recorders), SIGTERM to the launcher, after the
+ *                                grace time SIGKILL to everything; status 124
  *   ranks that have all ended    while the launcher has not: after the grace time SIGKILL to it; status 1. Not with --elsewhere: then
  *                                ranks may be on other hosts, or started by a daemon (srun)
  *   a launcher that has ended    while ranks have not: SIGTERM to them, after the grace time SIGKILL
@@ -168,6 +169,8 @@ static void look(void)
         char text[80];
         snprintf(text, sizeof text, "the time limit of %g s is reached: ending the job", guard.limit);
         decide(TIME_IS_UP);
+        if (processes_ask_for_records()) /* a moment, before the launcher ends them */
+            nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
         ask_to_end(text);
     }
     bool alone = !guard.elsewhere && !guard.ended && t - guard.last_rank >= guard.grace - 1;

@@ -173,6 +173,29 @@ bool processes_any_seen(void)
     return found.seen;
 }
 
+static bool handles(pid_t pid, int signal)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return caught >> (signal - 1) & 1;
+}
+
+bool processes_ask_for_records(void)
+{
+    bool any = false;
+    for (int k = 1; k < found.n; k++)
+        if (found.list[k].of_rank && handles(found.list[k].pid, SIGQUIT))
+            any = kill(found.list[k].pid, SIGQUIT) == 0 || any;
+    return any;
+}
+
 void processes_kill(int signal)
 {
     for (int k = found.n; k-- > 1;)

@@ -17,4 +17,6 @@ process_count processes_look(pid_t launcher, job_files *files);
 bool processes_any_seen(void);
 /* All but the launcher, as last read. */
 void processes_kill(int signal);
+/* SIGQUIT to the ranks that handle it: those of Olympus write their flight recorders, and go on. True: there are some. */
+bool processes_ask_for_records(void);
 #endif

@@ -89,7 +89,7 @@ static int run_simulated(char **command, const temporary *t, bool json)
 
 static int show(char **command, bool json, const char *html, const char *source)
 {
-    temporary t;
+    temporary t = {"", "", ""};
     if (!make_temporary(&t))
         return tool_fail("no temporary folder can be made (TMPDIR)");
     int status = run_simulated(command, &t, json || html);

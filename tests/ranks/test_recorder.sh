@@ -51,7 +51,7 @@ has "a killed rank is named, which has no recorder" "$folder/kill.report" '^verd
 [[ ! -e $folder/kill/olympus-recorder.job-kill.2 ]] && ok 'and has none indeed' || bad 'a killed rank has a recorder'
 
 job stop 1 5
-has "a stopped rank is named" "$folder/stop.report" '^verdict: rank 1 \(process [0-9]+ on [^ ]+\) is stopped' '^rank 0 .* gave up waiting'
+has "a stopped rank is named" "$folder/stop.report" '^verdict: rank 1 \(process [0-9]+ on [^ ]+\) is stopped' '^rank [023] .* gave up waiting'
 job crash 3
 has "a crashed rank is named" "$folder/crash.report" '^verdict: rank 3 \(process [0-9]+ on [^ ]+\) crashed: SIGSEGV, access to address 0x8; its last call was oly_(sum|item) \(.*test_recorder.c:[0-9]+\)' \
     '^rank 3 .* crashed'
@@ -63,6 +63,10 @@ job exit 1
 has "a rank that leaves is named" "$folder/exit.report" '^verdict: rank 1 .* left the job: the program called exit without oly_finalize'
 job sleep 1 5
 has "a rank that does something else is named" "$folder/sleep.report" '^verdict: the others wait for rank 1, which does not wait' 'its last call was oly_(sum|item)'
+mkdir "$folder/time"
+(cd "$folder/time" && OLYMPUS_JOB=job-time "$OLDPWD/launch/olyrun" --time 3 -n 2 -d 2 "$program" sleep 1 >output 2>&1 </dev/null)
+"$oly" report "$folder/time" >"$folder/time.report" 2>&1
+has "a job that is out of time leaves its recorders" "$folder/time.report" '^2 recorders' '^verdict: .*rank 1, which does not wait'
 job shape 2
 [[ -z $(ls "$folder"/shape/olympus-recorder.* 2>/dev/null) ]] && ok 'an ordinary error writes no recorder' || bad 'an ordinary error writes a recorder' "$folder/shape/output"
 without 'and says nothing of it' "$folder/shape/output" 'flight recorder'
