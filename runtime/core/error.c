@@ -334,6 +334,11 @@ oly_status oly_raised_since(unsigned count)
     return raised.count == count ? OLY_OK : raised.latest;
 }
 
+const char *oly_kept_message(void)
+{
+    return oly_kept_status() == OLY_OK ? "" : last.text;
+}
+
 oly_error_mode oly_set_error_mode(oly_error_mode new_mode)
 {
     OLY_ENTER_ANY_TIME();

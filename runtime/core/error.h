@@ -41,6 +41,7 @@ void oly_drop_message(void);
 bool oly_error_unseen(void);
 /* The kept error, without marking it as read. */
 oly_status oly_kept_status(void);
+const char *oly_kept_message(void); /* the same: its text */
 /* Whether a callback of the program failed, whatever it returned: its calls raise errors, which the mode OLY_ERRORS_RETURN
  * keeps. Call the first before the callback, for the number of failures raised by this thread; the second after it returns
  * OLY_OK if there are no more or the program has cleared them (oly_clear_error), else the status of the last. */

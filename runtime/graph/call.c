@@ -2,6 +2,7 @@
 /* Functions of the program as nodes: their texts, types, factors and effects. See call.h. */
 #include "graph/call.h"
 #include "graph/factors.h"
+#include "graph/varying.h"
 #include "graph/typing/typing.h"
 #include "core/hash.h"
 #include <inttypes.h>
@@ -36,13 +37,14 @@ static uint64_t hash_operand(uint64_t h, const oly_call_operand *x)
         h = oly_hash_mix(h, (uint64_t)x->letter[d] << 32 | (uint32_t)x->before[d]);
         h = oly_hash_mix(h, (uint64_t)(uint32_t)x->after[d] << 32 | (uint32_t)x->type.shape[d]);
     }
-    return oly_hash_mix(h, x->type.dtype);
+    return oly_hash_mix(oly_hash_mix(h, (uint64_t)x->zero << 32 | x->nearest),
+                        (uint64_t)x->type.dtype << 32 | (uint64_t)x->combiner);
 }
 
 uint64_t oly_call_hash(const oly_user_call *c)
 {
     uint64_t h = oly_hash_text(oly_hash_text(17, oly_call_name(c)), oly_call_text(c));
-    h = oly_hash_mix(h, (uint64_t)c->n_in << 32 | (uint64_t)c->n_out << 8 | (uint64_t)c->combiner);
+    h = oly_hash_mix(h, (uint64_t)c->n_in << 32 | (uint64_t)c->n_out << 8 | (uint64_t)c->effect);
     for (int k = 0; k < c->n_in; k++)
         h = hash_operand(h, &c->in[k]);
     for (int k = 0; k < c->n_out; k++)
@@ -121,7 +123,9 @@ oly_status oly_graph_call(oly_graph *g, const oly_user_call *c, int n_in, oly_no
 {
     static atomic_ullong calls;
     oly_params p;
+    oly_node *aligned[8];
     memset(&p, 0, sizeof p);
+    OLY_TRY(oly_vary_operands(g, OLY_OP_call, n_in, &in, aligned)); /* once for all results */
     p.call = c;
     p.call_number = atomic_fetch_add(&calls, 1) + 1;
     for (int k = 0; k == 0 || k < c->n_out; k++) {
@@ -135,6 +139,8 @@ bool oly_node_has_effect(const oly_node *node)
 {
     oly_graph *const *graphs;
     bool any = node->params.call && node->params.call->effect && !node->params.muted;
+    if (oly_ops[node->op].lowering == OLY_LOWER_CUSTOM)
+        return false; /* what is in them happens when they are used */
     for (int k = oly_node_graphs(node, &graphs) - 1; k >= 0 && !any; k--)
         any = graphs[k]->has_effects;
     return any;

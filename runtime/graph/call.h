@@ -17,9 +17,11 @@ typedef struct oly_call_operand {
     int rank; /* without batch dimensions */
     char letter[OLY_MAX_RANK];
     int32_t before[OLY_MAX_RANK], after[OLY_MAX_RANK]; /* elements of the neighbours that a block is extended by */
-    uint32_t wraps; /* bit d: beyond the ends of dimension d is its other end; else blocks end there */
-    bool strided;   /* may be read where it lies; else row by row */
-    oly_type type;  /* results: shape and element type, without batch dimensions */
+    uint32_t wraps, zero,
+        nearest; /* bit d: beyond the ends of dimension d is its other end; zeros; its last element; else blocks end there */
+    bool strided;          /* may be read where it lies; else row by row */
+    oly_combiner combiner; /* results: of partial results, where a factor that it lacks is split */
+    oly_type type;         /* results: shape and element type, without batch dimensions */
 } oly_call_operand;
 
 /* What one call of the function gets. */
@@ -35,7 +37,8 @@ typedef struct oly_call_frame {
     int n_lead;                /* batch dimensions */
     const int64_t *lead;       /* [n_lead] numbers of this element */
     const int64_t *lead_shape; /* [n_lead] */
-    char *message;             /* of an error; empty: none */
+    size_t scratch_bytes;
+    char *message; /* of an error; empty: none */
     size_t room;
 } oly_call_frame;
 typedef oly_status oly_call_run(const oly_call_frame *frame);
@@ -50,9 +53,8 @@ struct oly_user_call {
     bool gathers; /* a check: what elements of a batch find is brought together (transform/batch_call.c) */
     int n_in, n_out;
     oly_call_operand in[OLY_CALL_MOST], out[OLY_CALL_MOST];
-    uint32_t whole;        /* bit k: the factor 'a' + k is never split */
-    oly_combiner combiner; /* of partial results, where a factor that no result has is split */
-    double flops, moved;   /* per element of the index space of all factors; bytes besides operands and results */
+    uint32_t whole;      /* bit k: the factor 'a' + k is never split */
+    double flops, moved; /* per element of the index space of all factors; bytes besides operands and results */
     size_t scratch, scratch_per_element; /* bytes */
     oly_call_run *run;
     void *function, *user; /* the program's */

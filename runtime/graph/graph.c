@@ -246,6 +246,23 @@ uint64_t oly_graph_hash(const oly_graph *g)
 
 /* -- pruning ---------------------------------------------------------------------------------------------------------- */
 
+/* The check of a pure callback of which nobody reads a result: it may be dropped with it. */
+static bool is_idle(const oly_graph *g, const oly_node *n)
+{
+    const oly_user_call *c = n->params.call;
+    if (!c || !c->gathers || !c->locally)
+        return false;
+    bool here = false; /* a callback that was moved out of a loop is not */
+    for (int k = 0; k < n->index && k < g->n_nodes; k++) {
+        if (g->nodes[k]->op != n->op || g->nodes[k]->params.call_number != n->params.call_number)
+            continue;
+        if (g->nodes[k]->n_uses > 0)
+            return false;
+        here = true;
+    }
+    return here;
+}
+
 void oly_graph_prune(oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -257,7 +274,7 @@ void oly_graph_prune(oly_graph *g)
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         oly_node *n = g->nodes[k];
         oly_graph_ahead(g, k, -1);
-        if (g->has_effects && oly_node_has_effect(n))
+        if (g->has_effects && oly_node_has_effect(n) && !is_idle(g, n))
             n->n_uses++; /* it counts as a result */
         if (n->n_uses == 0 && n->op != OLY_OP_input)
             continue;

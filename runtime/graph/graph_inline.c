@@ -6,6 +6,8 @@ int oly_graph_results(const oly_node *node)
 {
     if (oly_ops[node->op].lowering == OLY_LOWER_BRANCH)
         return node->params.branches[0]->n_outputs;
+    if (oly_ops[node->op].lowering == OLY_LOWER_CUSTOM)
+        return node->params.n_carry;
     return oly_ops[node->op].lowering == OLY_LOWER_LOOP ? node->params.n_carry : -1;
 }
 
@@ -143,9 +145,15 @@ oly_status oly_graph_sort(oly_graph *g)
 
 static oly_node *meant(oly_node *node)
 {
-    while (node->op == OLY_OP_stop_gradient)
-        node = node->in[0];
-    return node;
+    for (;;) {
+        const oly_node *from = node->n_in ? node->in[0] : NULL;
+        if (node->op == OLY_OP_stop_gradient)
+            node = node->in[0];
+        else if (node->op == OLY_OP_result && from->op == OLY_OP_custom)
+            node = from->in[from->n_in - from->params.n_carry + node->params.dimension];
+        else
+            return node;
+    }
 }
 
 void oly_graph_bypass(oly_graph *g)

@@ -29,6 +29,7 @@ typedef enum oly_lowering {
     OLY_LOWER_PERMUTE, /* slices along one dimension are permuted */
     OLY_LOWER_MANUAL,  /* in bodies of shard_map only: batching (runtime/transform) leaves none */
     OLY_LOWER_WINDOW,  /* a kernel that reads a window of its operand around each element; detail: oly_local_op */
+    OLY_LOWER_CUSTOM,  /* a function with a derivative of its own: before planning its results are operands */
     OLY_LOWER_CALL,    /* a function of the program: params.call */
     OLY_LOWER_LOCAL, /* a kernel that needs whole dimensions, which each device has or receives; detail: oly_local_op */
 } oly_lowering;

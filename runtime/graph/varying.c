@@ -19,7 +19,7 @@ oly_status oly_vary_operands(oly_graph *g, oly_op op, int n_in, oly_node *const 
 {
     unsigned all = 0, common = ~0u;
     oly_mesh mesh = NULL;
-    if (n_in < 2 || oly_ops[op].lowering == OLY_LOWER_LOOP)
+    if (n_in < 2 || oly_ops[op].lowering == OLY_LOWER_LOOP || oly_ops[op].lowering == OLY_LOWER_CUSTOM)
         return OLY_OK;
     for (int k = 0; k < n_in; k++) {
         const oly_type *t = &(*in)[k]->type;

@@ -47,6 +47,8 @@ oly_status oly_effect_failure(void)
 /* One element of the batch: its parts have no batch dimensions. */
 typedef struct element {
     const oly_call_work *work;
+    const oly_user_call *call;
+    int64_t fill[2][OLY_MAX_RANK];
     oly_shard_part in[OLY_CALL_MOST + OLY_MAX_RANK], out[OLY_CALL_MOST];
     int n_in, n_out, n_lead;
     int64_t lead[OLY_MAX_RANK], lead_shape[OLY_MAX_RANK], at[OLY_MAX_RANK];
@@ -69,20 +71,64 @@ static void drop_lead(oly_shard_part *to, const oly_shard_part *from, int lead, 
     memcpy(to->after, from->after + lead, n);
 }
 
-/* Copies an operand row by row into scratch memory. */
-static void pack(oly_shard_part *part, void *to)
+static void copy_box(const oly_copy_task *t, void *to, const void *from)
+{
+    for (int chunk = 0, n = oly_copy_chunks(t); chunk < n; chunk++)
+        oly_copy_run(t, to, from, chunk, n);
+}
+
+/* Repeats the first or last element of what is there in dimension d, in the lines that are complete so far. */
+static void extend(const oly_shard_part *part, const int64_t *first, const int64_t *extent, int d, int64_t count,
+                   bool at_end)
 {
     oly_copy_task t = {.element_bytes = oly_dtype_size(part->dtype), .rank = part->rank};
-    int64_t stride = 1;
+    int64_t from = 0, to = 0;
+    for (int e = 0; e < part->rank; e++) {
+        t.extent[e] = e == d ? count : extent[e];
+        t.to_stride[e] = part->stride[e];
+        t.from_stride[e] = e == d ? 0 : part->stride[e];
+        from += (e == d && at_end ? first[e] + extent[e] - 1 : first[e]) * part->stride[e];
+        to += (e == d ? (at_end ? first[e] + extent[e] : 0) : first[e]) * part->stride[e];
+    }
+    char *data = part->data;
+    if (count > 0)
+        copy_box(&t, data + to * (int64_t)t.element_bytes, data + from * (int64_t)t.element_bytes);
+}
+
+/* Copies an operand row by row into scratch memory; fill: elements beyond the edges of the array, in front of and after the others. */
+static void pack(oly_shard_part *part, const oly_call_operand *x, const int64_t (*fill)[OLY_MAX_RANK], void *to)
+{
+    oly_copy_task t = {.element_bytes = oly_dtype_size(part->dtype), .rank = part->rank};
+    int64_t stride = 1, offset = 0, first[OLY_MAX_RANK], extent[OLY_MAX_RANK];
     for (int d = part->rank - 1; d >= 0; d--) {
-        t.extent[d] = part->shape[d];
+        first[d] = fill[0][d];
+        t.extent[d] = extent[d] = part->shape[d] - fill[0][d] - fill[1][d];
         t.from_stride[d] = part->stride[d];
         t.to_stride[d] = part->stride[d] = stride;
+        offset += first[d] * stride;
         stride *= part->shape[d];
     }
-    for (int chunk = 0, n = oly_copy_chunks(&t); chunk < n; chunk++)
-        oly_copy_run(&t, to, part->data, chunk, n);
+    if (x && x->zero)
+        memset(to, 0, (size_t)stride * t.element_bytes);
+    copy_box(&t, (char *)to + offset * (int64_t)t.element_bytes, part->data);
     part->data = to;
+    for (int d = 0; d < part->rank; d++) {
+        if (!x || !(x->nearest >> d & 1))
+            continue;
+        extend(part, first, extent, d, fill[0][d], false);
+        extend(part, first, extent, d, fill[1][d], true);
+        first[d] = 0;
+        extent[d] = part->shape[d];
+    }
+}
+
+/* Without batch dimensions. */
+static const int64_t (*own_fill(element *e, const int64_t (*fill)[OLY_MAX_RANK]))[OLY_MAX_RANK]
+{
+    for (int side = 0; side < 2; side++)
+        for (int d = 0; d < OLY_MAX_RANK; d++)
+            e->fill[side][d] = d + e->n_lead < OLY_MAX_RANK ? fill[side][d + e->n_lead] : 0;
+    return (const int64_t(*)[OLY_MAX_RANK])e->fill;
 }
 
 static void fill_element(element *e, void *const *base)
@@ -93,7 +139,8 @@ static void fill_element(element *e, void *const *base)
         const oly_place *p = &w->in_place[k];
         drop_lead(&e->in[k], &w->in[k], e->n_lead, e->at, p->base < 0 ? NULL : (char *)base[p->base] + p->offset);
         if (w->packed[k] && e->in[k].data)
-            pack(&e->in[k], scratch + w->packed[k] - 1);
+            pack(&e->in[k], k < e->call->n_in ? &e->call->in[k] : NULL, own_fill(e, w->fill[k]),
+                 scratch + w->packed[k] - 1);
     }
     for (int k = 0; k < e->n_out; k++)
         drop_lead(&e->out[k], &w->out[k], e->n_lead, e->at, base[w->out_base[k]]);
@@ -147,21 +194,27 @@ static void call_element(const oly_plan *plan, const oly_step *step, int device,
 {
     const oly_user_call *c = step->call.call;
     char message[2048] = "";
-    const oly_call_frame frame = {.call = c,
-                                  .site = step->node->site,
-                                  .alone = host && is_same(host->site, step->node->site),
-                                  .in = e->in,
-                                  .out = (oly_shard_part *)(uintptr_t)e->out,
-                                  .n_in = e->n_in,
-                                  .scratch = scratch,
-                                  .device = oly_mesh_first_local() + plan->devices[device],
-                                  .n_lead = e->n_lead,
-                                  .lead = e->lead,
-                                  .lead_shape = e->lead_shape,
-                                  .message = message,
-                                  .room = sizeof message};
-    if (c->effect && !*(const bool *)e->in[0].data && !c->gathers)
-        return; /* in a branch that was not taken */
+    const oly_call_frame frame = {
+        .call = c,
+        .site = step->node->site,
+        .alone = host && is_same(host->site, step->node->site),
+        .in = e->in,
+        .out = (oly_shard_part *)(uintptr_t)e->out,
+        .n_in = e->n_in,
+        .scratch = scratch,
+        .scratch_bytes =
+            scratch ? plan->slots[oly_cell_slot(plan, e->work->scratch_base)].device_bytes[device] - e->work->scratch
+                    : 0,
+        .device = oly_mesh_first_local() + plan->devices[device],
+        .n_lead = e->n_lead,
+        .lead = e->lead,
+        .lead_shape = e->lead_shape,
+        .message = message,
+        .room = sizeof message};
+    if (c->effect && !*(const bool *)e->in[0].data && !c->gathers) {
+        clear_results(e); /* in a branch that was not taken */
+        return;
+    }
     calls_open++;
     oly_call_inside = c->host ? oly_call_name(c) : oly_call_inside;
     oly_status st = c->run(&frame);
@@ -179,7 +232,11 @@ void oly_call_on_device(void *const *base, const oly_plan *plan, const oly_step 
     const oly_call_work *w = &step->call.device[device];
     if (!w->has_work)
         return;
-    element e = {.work = w, .n_in = step->call.n_in, .n_out = step->call.call->n_out, .n_lead = step->call.n_lead};
+    element e = {.work = w,
+                 .call = step->call.call,
+                 .n_in = step->call.n_in,
+                 .n_out = step->call.call->n_out,
+                 .n_lead = step->call.n_lead};
     for (int b = 0; b < e.n_lead; b++)
         e.lead_shape[b] = w->in[0].whole[b];
     void *scratch = w->scratch_base >= 0 ? (char *)base[w->scratch_base] + w->scratch : NULL;

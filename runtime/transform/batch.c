@@ -206,8 +206,8 @@ static oly_status take_over(oly_batch *b, const oly_node *node, oly_lifted *in)
     const oly_op_row *row = &oly_ops[node->op];
     oly_lifted *out = &b->values[node->index];
     bool plain = row->lowering != OLY_LOWER_MANUAL && row->lowering != OLY_LOWER_LOOP &&
-                 row->lowering != OLY_LOWER_BRANCH && row->lowering != OLY_LOWER_RESULT &&
-                 !(b->axes->active && row->lowering == OLY_LOWER_CALL);
+                 row->lowering != OLY_LOWER_BRANCH && row->lowering != OLY_LOWER_CUSTOM &&
+                 row->lowering != OLY_LOWER_RESULT && !(b->axes->active && row->lowering == OLY_LOWER_CALL);
     if (plain && axes_of(node->n_in, in) == 0)
         return oly_batch_apply(b, node->op, node->n_in, in, &node->params, out);
     return rules[node->op](b, node, in, out);

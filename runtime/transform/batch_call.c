@@ -12,11 +12,40 @@ static uint32_t bits_below(int n)
     return (1u << n) - 1;
 }
 
+static bool same_call(const oly_node *a, const oly_node *b)
+{
+    return a && a->params.call_number == b->params.call_number && a->n_in == b->n_in &&
+           memcmp(a->in, b->in, sizeof *a->in * (size_t)a->n_in) == 0;
+}
+
+/* Where elements go different ways and all ways are computed, the effect is that of some elements. */
+static oly_status mask(oly_batch *b, oly_lifted *when)
+{
+    oly_lifted both[2] = {*when, *b->axes->active};
+    OLY_TRY(oly_batch_align(b, 2, both));
+    return oly_batch_apply(b, OLY_OP_and, 2, both, &(oly_params){0}, when);
+}
+
+/* Aligned operands, once for all results of a call. */
+static oly_status share_operands(oly_batch *b, const oly_node *node, oly_lifted **in)
+{
+    if (!same_call(b->call, node)) {
+        if (b->axes->active && node->params.call->effect)
+            OLY_TRY(mask(b, &(*in)[0]));
+        OLY_TRY(oly_batch_align(b, node->n_in, *in));
+        OLY_ARENA_LIST(&b->into->arena, b->call_in, node->n_in);
+        memcpy(b->call_in, *in, sizeof **in * (size_t)node->n_in);
+        b->call = node;
+    }
+    *in = b->call_in;
+    return OLY_OK;
+}
+
 /* One node with the batch dimensions of its operands in front. */
 static oly_status with_dimensions(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     oly_params p = node->params;
-    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    OLY_TRY(share_operands(b, node, &in));
     int lead = oly_batch_lead(in[0].axes);
     p.n_batch += lead;
     p.mapped = p.mapped << lead | (b->axes->mesh ? bits_below(lead) : 0);
@@ -92,7 +121,7 @@ static oly_status none(oly_batch *b, const oly_type *like, oly_node **out)
 static oly_status first_failing(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     oly_node *made[OLY_CALL_MOST + OLY_MAX_RANK], *number, *no, *least, *chosen, *spread_least;
-    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    OLY_TRY(share_operands(b, node, &in));
     int lead = oly_batch_lead(in[0].axes), n = node->n_in;
     const oly_type like = in[0].node->type; /* of rank `lead` */
     if (n + 1 > (int)(sizeof made / sizeof *made))
@@ -110,17 +139,7 @@ static oly_status first_failing(oly_batch *b, const oly_node *node, oly_lifted *
     return oly_graph_add(b->into, node->op, n + 1, made, &node->params, &out->node);
 }
 
-/* Where elements go different ways and all ways are computed, the effect is that of some elements. */
-static oly_status mask(oly_batch *b, oly_lifted *when)
-{
-    oly_lifted both[2] = {*when, *b->axes->active};
-    OLY_TRY(oly_batch_align(b, 2, both));
-    return oly_batch_apply(b, OLY_OP_and, 2, both, &(oly_params){0}, when);
-}
-
 oly_status oly_batching_call(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
-    if (b->axes->active && node->params.call->effect)
-        OLY_TRY(mask(b, &in[0]));
     return node->params.call->gathers ? first_failing(b, node, in, out) : with_dimensions(b, node, in, out);
 }

@@ -318,6 +318,85 @@ oly_status oly_batching_branch(oly_batch *b, const oly_node *node, oly_lifted *i
     return in[0].axes ? every_branch(b, node, in, results) : one_branch(b, node, in, results);
 }
 
+/* -- functions with derivatives of their own ------------------------------------------------------------------------ */
+
+/* Inputs like those of the graph, of values that vary along the axes. */
+static oly_status add_varying(oly_batch *b, oly_graph *g, int n, oly_node *const *like, uint32_t axes,
+                              oly_lifted *inputs)
+{
+    for (int k = 0; k < n; k++) {
+        oly_type type = like[k]->type;
+        int lead = oly_batch_lead(axes);
+        if (type.rank + lead > OLY_MAX_RANK)
+            return oly_fail(OLY_SHAPE,
+                            "%s inside of a mapped function would have %d dimensions; arrays have at most %d",
+                            oly_type_short(&type), type.rank + lead, OLY_MAX_RANK);
+        memmove(type.shape + lead, type.shape, sizeof *type.shape * (size_t)type.rank);
+        memmove(type.axes + lead, type.axes, sizeof *type.axes * (size_t)type.rank);
+        type.rank += lead;
+        for (int a = 0; a < OLY_MAX_RANK; a++)
+            if (axes >> a & 1) {
+                type.shape[oly_batch_place(axes, a)] = b->axes->size[a];
+                type.axes[oly_batch_place(axes, a)] = (oly_axis_list){0};
+            }
+        if (b->axes->mesh) {
+            type.mesh = type.mesh && b->axes->mesh->explicit_axes ? b->axes->mesh : NULL;
+            type.varying &= ~axes;
+        }
+        inputs[k].axes = axes;
+        OLY_TRY(oly_graph_input(g, &type, &inputs[k].node));
+    }
+    return OLY_OK;
+}
+
+/* The graph on values that all vary along the axes; like: of its inputs, NULL: made. */
+static oly_status batch_all(oly_batch *b, const oly_graph *from, uint32_t axes, const oly_lifted *like, oly_graph *g)
+{
+    oly_lifted *inputs, *outputs;
+    oly_batch within = {.into = g, .axes = b->axes};
+    const oly_batch_axes all = axes_for(b, NULL);
+    OLY_ARENA_LIST(&g->arena, inputs, from->n_inputs);
+    OLY_ARENA_LIST(&g->arena, outputs, from->n_outputs);
+    OLY_TRY(like ? add_inputs(g, from->n_inputs, like, inputs)
+                 : add_varying(b, g, from->n_inputs, from->inputs, axes, inputs));
+    OLY_TRY(oly_batch_graph(g, &all, from, inputs, outputs));
+    for (int k = 0; k < from->n_outputs; k++)
+        OLY_TRY(oly_batch_vary(&within, &outputs[k], axes));
+    return set_outputs(g, from->n_outputs, outputs);
+}
+
+static oly_status batch_custom(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_graph **graphs,
+                               oly_node **made)
+{
+    oly_node **operands;
+    oly_params p = node->params;
+    OLY_ARENA_LIST(&b->into->arena, operands, node->n_in);
+    for (int k = 0; k < 2; k++)
+        if (!(graphs[k] = oly_graph_new(p.branches[k]->name)))
+            return OLY_MEMORY;
+    OLY_TRY(batch_all(b, p.branches[0], in[0].axes, in, graphs[0]));
+    OLY_TRY(batch_all(b, p.branches[1], in[0].axes, NULL, graphs[1]));
+    for (int k = 0; k < node->n_in; k++)
+        operands[k] = in[k].node;
+    p.branches = graphs;
+    return oly_graph_add(b->into, node->op, node->n_in, operands, &p, made);
+}
+
+oly_status oly_batching_custom(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_lifted *results;
+    oly_graph *graphs[2] = {NULL, NULL};
+    OLY_ARENA_LIST(&b->into->arena, results, node->params.n_carry);
+    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    oly_status st = batch_custom(b, node, in, graphs, &out->node);
+    for (int k = 0; st != OLY_OK && k < 2; k++)
+        oly_graph_free(graphs[k]);
+    for (int k = 0; st == OLY_OK && k < node->params.n_carry; k++)
+        results[k] = (oly_lifted){out->node, in[0].axes};
+    b->results[node->index] = results;
+    return st;
+}
+
 oly_status oly_batching_result(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     (void)in;

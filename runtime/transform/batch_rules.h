@@ -10,6 +10,9 @@ typedef struct oly_batch {
     oly_lifted *values; /* [nodes of the body] */
     oly_lifted *
         *results; /* [nodes of the body] of loops and branches: their results, or the nodes they are taken from */
+    /* results of one call of a function of the program (graph/call.h) are nodes that share their operands, also here */
+    const oly_node *call;
+    oly_lifted *call_in;
 } oly_batch;
 
 /* One rule: the node's counterpart, given its operands'. `in` may be changed. */

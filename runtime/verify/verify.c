@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One verification, from the copy of the graph to the comparison. See verify.h. */
+#include "graph/call.h"
 #include "core/optimisation.h"
 #include "verify/program.h"
 #include "device/platform.h"
@@ -29,6 +30,19 @@ static void *copy(const void *from, size_t bytes)
     return made;
 }
 
+/* Do results depend on those of a function with effects, which may not be called twice? */
+static bool needs_effects(const oly_graph *g)
+{
+    bool any = false;
+    for (int k = 0; k < g->n_nodes && !any; k++) {
+        oly_graph *const *graphs;
+        any = g->nodes[k]->params.muted && g->nodes[k]->params.call->effect;
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0 && !any; j--)
+            any = needs_effects(graphs[j]);
+    }
+    return any;
+}
+
 static oly_status fill(oly_verification *v, const oly_graph *g, const oly_plan_value *inputs,
                        const oly_sharding *wanted)
 {
@@ -40,6 +54,8 @@ static oly_status fill(oly_verification *v, const oly_graph *g, const oly_plan_v
     if (!v->inputs || !v->wanted || !v->in)
         return oly_out_of_memory(sizeof *inputs * (size_t)g->n_inputs, "a verification");
     OLY_TRY(oly_graph_clone(g, &v->graph));
+    oly_graph_bypass(v->graph);
+    oly_graph_silence(v->graph); /* what the plan has printed, checked and called back does not happen again */
     oly_graph_prune(v->graph);
     return oly_evaluator_new(v->graph, &v->evaluator);
 }
@@ -54,7 +70,7 @@ oly_status oly_verification_new(const oly_graph *g, const oly_plan_value *inputs
     if (!v)
         return oly_out_of_memory(sizeof *v, "a verification");
     oly_status st = fill(v, g, inputs, wanted);
-    if (st == OLY_OK)
+    if (st == OLY_OK && !needs_effects(v->graph))
         *made = v;
     else
         oly_verification_free(v);

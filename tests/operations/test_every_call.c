@@ -291,6 +291,44 @@ static oly_hybrid_options give_oly_hybrid_options(int pick)
 {
     return (oly_hybrid_options){.by_process = pick != FINE};
 }
+static oly_callback_options give_oly_callback_options(int pick)
+{
+    oly_callback_options o[PICKS] = {
+        [GONE] = {.pure = true}, [OTHER_KIND] = {.factors = "?"}, [NONSENSE] = {.whole = "?", .factors = "->"}};
+    return o[pick];
+}
+static oly_custom_options give_oly_custom_options(int pick)
+{
+    return (oly_custom_options){.name = pick == NONSENSE ? "" : NULL};
+}
+static int returns(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)in, (void)out, (void)user;
+    return 1;
+}
+static oly_callback_function give_oly_callback_function(int pick)
+{
+    return pick == FINE ? returns : NULL;
+}
+static void computes_nothing(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)in, (void)out, (void)user;
+}
+static const oly_kernel *give_const_oly_kernel_p(int pick)
+{
+    static const oly_kernel kernels[PICKS] = {[FINE] = {.name = "nothing", .factors = "i->i", .cpu = computes_nothing},
+                                              [GONE] = {.name = "nothing", .factors = "?", .cpu = computes_nothing},
+                                              [OTHER_KIND] = {.name = "nothing", .cpu = computes_nothing},
+                                              [NONSENSE] = {.factors = "i->i"}};
+    return pick == NOT_GIVEN ? NULL : &kernels[pick];
+}
+static const oly_result_type *give_const_oly_result_type_p(int pick)
+{
+    static const oly_result_type types[PICKS][20] = {[GONE] = {{OLY_FLOAT32, -1, {0}}},
+                                                     [OTHER_KIND] = {{OLY_BOOL, 100, {0}}},
+                                                     [NONSENSE] = {{(oly_dtype)1000, 1, {-5}}}};
+    return pick == NOT_GIVEN ? NULL : types[pick];
+}
 static oly_vmap_options give_oly_vmap_options(int pick)
 {
     return (oly_vmap_options){.axis_name = pick == NONSENSE ? "?" : pick == GONE ? give_const_char_p(NONSENSE) : NULL};

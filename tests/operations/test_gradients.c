@@ -231,9 +231,9 @@ static bool has_sample(const char *row)
     for (const sample *s = gradient_samples; s->row; s++)
         if (strcmp(s->row, row) == 0)
             return true;
-    static const char *const elsewhere[] = {
-        "reshard",    "auto_axes",    "pvary",     "psum",       "pmax",    "pmin",
-        "all_gather", "psum_scatter", "own_slice", "all_to_all", "ppermute"}; /* below */
+    static const char *const elsewhere[] = {"reshard",   "auto_axes", "pvary",      "psum",
+                                            "pmax",      "pmin",      "all_gather", "psum_scatter",
+                                            "own_slice", "custom",    "all_to_all", "ppermute"}; /* below */
     for (size_t k = 0; k < sizeof elsewhere / sizeof elsewhere[0]; k++)
         if (strcmp(elsewhere[k], row) == 0)
             return true;

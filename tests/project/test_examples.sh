@@ -92,6 +92,9 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" inside
     sort "$scratch/out" | sed 's/inside.c:[0-9]*/inside.c:*/g' >"$scratch/text" # processes print when they get there
     prints "inside $l" inside.txt
+    run "$(ranks_of "$l")" "$(devices_of "$l")" user_kernel
+    cp "$scratch/out" "$scratch/text"
+    prints "user_kernel $l" user_kernel.txt
     run "$(ranks_of "$l")" "$(devices_of "$l")" train
     cp "$scratch/out" "$scratch/text"
     prints "train $l" train.txt

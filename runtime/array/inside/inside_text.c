@@ -169,15 +169,21 @@ oly_status oly_inside_format(oly_text *text, const char *format, int n, const ol
     return text->failed ? oly_out_of_memory(text->length, "printing values") : OLY_OK;
 }
 
+void oly_inside_drop_first(oly_shard_part *part)
+{
+    size_t n = sizeof *part->shape * (size_t)--part->rank;
+    memmove(part->shape, part->shape + 1, n);
+    memmove(part->whole, part->whole + 1, n);
+    memmove(part->origin, part->origin + 1, n);
+    memmove(part->stride, part->stride + 1, n);
+    memmove(part->before, part->before + 1, n);
+    memmove(part->after, part->after + 1, n);
+}
+
 oly_shard_part oly_inside_value(const oly_call_frame *frame, int k)
 {
     oly_shard_part v = frame->in[k];
-    if (k >= frame->call->n_in || oly_call_letter(&frame->call->in[k], 0) != OLY_CALL_ONCE)
-        return v;
-    v.rank--;
-    memmove(v.shape, v.shape + 1, sizeof *v.shape * (size_t)v.rank);
-    memmove(v.whole, v.whole + 1, sizeof *v.whole * (size_t)v.rank);
-    memmove(v.origin, v.origin + 1, sizeof *v.origin * (size_t)v.rank);
-    memmove(v.stride, v.stride + 1, sizeof *v.stride * (size_t)v.rank);
+    if (k < frame->call->n_in && oly_call_letter(&frame->call->in[k], 0) == OLY_CALL_ONCE)
+        oly_inside_drop_first(&v);
     return v;
 }

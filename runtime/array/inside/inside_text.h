@@ -10,5 +10,6 @@ oly_status oly_inside_check_format(const char *format, int n);
 /* Appends the format with its values, row by row; device: of %D. fails OLY_MEMORY. */
 oly_status oly_inside_format(oly_text *text, const char *format, int n, const oly_shard_part *values, int device);
 /* A value without the dimension of what is on one device only. */
+void oly_inside_drop_first(oly_shard_part *part);
 oly_shard_part oly_inside_value(const oly_call_frame *frame, int k);
 #endif

@@ -365,11 +365,27 @@ oly_status oly_typing_branch(oly_node *node)
 oly_status oly_typing_result(oly_node *node)
 {
     const oly_node *from = node->in[0];
-    bool branch = oly_ops[from->op].lowering == OLY_LOWER_BRANCH;
-    int k = node->params.dimension, n = branch ? from->params.branches[0]->n_outputs : from->params.n_carry;
+    bool custom = oly_ops[from->op].lowering == OLY_LOWER_CUSTOM,
+         branch = oly_ops[from->op].lowering == OLY_LOWER_BRANCH || custom;
+    int k = node->params.dimension, n = branch && !custom ? from->params.branches[0]->n_outputs : from->params.n_carry;
     if ((!branch && oly_ops[from->op].lowering != OLY_LOWER_LOOP) || k < 0 || k >= n)
         return oly_fail(OLY_INVALID, "%s: result %d is taken from %s, which has %d", name_of(node), k, name_of(from),
                         n);
     node->type = branch ? from->params.branches[0]->outputs[k]->type : *operand(from, k);
+    return OLY_OK;
+}
+
+/* Results are taken out by result nodes. */
+oly_status oly_typing_custom(oly_node *node)
+{
+    const oly_params *p = &node->params;
+    for (int k = 0; k < p->n_carry; k++) {
+        const oly_type *is = operand(node, node->n_in - p->n_carry + k), *forward = &p->branches[0]->outputs[k]->type;
+        if (!oly_type_equal(is, forward))
+            return oly_fail(
+                is->dtype != forward->dtype ? OLY_DTYPE : OLY_SHAPE,
+                "result %d of the function is %s, but its forward function has %s; they must have the same types", k,
+                oly_type_short(is), oly_type_short(forward));
+    }
     return OLY_OK;
 }

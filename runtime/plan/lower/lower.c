@@ -546,6 +546,7 @@ static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
         return oly_lower_loop(p, f, n);
     case OLY_LOWER_BRANCH: OLY_TRY(oly_reduce_now(p, f, NULL)); return oly_lower_branch(p, f, n);
     case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
+    case OLY_LOWER_CUSTOM:
     case OLY_LOWER_MANUAL:
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
     case OLY_LOWER_LOCAL: return oly_lower_local(p, f, n);

@@ -5,6 +5,7 @@
  * lowered together, in one step. */
 #include "plan/lower/lower.h"
 #include "graph/call.h"
+#include <stdio.h>
 #include <string.h>
 
 typedef struct calling {
@@ -17,12 +18,12 @@ typedef struct calling {
     oly_split batch[OLY_MAX_RANK], once, factor[26];
     bool has_factor[26];
     int64_t size[26];
-    oly_axis_list used, summed;
+    oly_axis_list used;
     oly_region region[OLY_CALL_MOST + OLY_MAX_RANK];
     oly_reading reading[OLY_CALL_MOST + OLY_MAX_RANK];
     oly_layout out[OLY_CALL_MOST];
     int slot[OLY_CALL_MOST], scratch;
-    double work;
+    double work, bytes;
 } calling;
 
 /* -- the results of one call --------------------------------------------------------------------------------------- */
@@ -108,8 +109,23 @@ static bool splits(const calling *c, char letter)
     return letter >= 'a' && letter <= 'z' && !(c->call->whole >> (letter - 'a') & 1);
 }
 
+/* Those that are never split. */
+static void keep_whole(calling *c)
+{
+    for (int j = 0; j < c->call->n_in; j++)
+        for (int d = 0; d < c->call->in[j].rank; d++) {
+            int k = c->call->in[j].letter[d] - 'a';
+            if (k < 0 || k >= 26 || !(c->call->whole >> k & 1))
+                continue;
+            c->size[k] = c->node->in[j]->type.shape[c->lead + d];
+            c->factor[k] = oly_split_whole(c->size[k]);
+            c->has_factor[k] = true;
+        }
+}
+
 static void split_factors(calling *c)
 {
+    keep_whole(c);
     for (int r = 0; r < c->call->n_out; r++) {
         const oly_call_operand *x = &c->call->out[r];
         oly_layout l;
@@ -127,11 +143,8 @@ static void split_factors(calling *c)
         for (int d = 0; d < x->rank; d++) {
             if (!splits(c, x->letter[d]) || c->has_factor[x->letter[d] - 'a'])
                 continue;
-            int before = c->used.n;
             c->size[x->letter[d] - 'a'] = c->node->in[j]->type.shape[c->lead + d];
             split_factor(c, x->letter[d] - 'a', &l.split[c->lead + d].axes);
-            for (int k = before; k < c->used.n; k++)
-                c->summed.axis[c->summed.n++] = c->used.axis[k];
         }
     }
 }
@@ -204,15 +217,28 @@ static void describe(const oly_type *type, const oly_box *b, oly_shard_part *par
     }
 }
 
-/* How much of the box is the halo. */
-static void describe_halo(const calling *c, int k, int position, oly_shard_part *part)
+/* How much of the box is the halo. Where that continues beyond the edges of the array, the part becomes larger than the box. */
+static bool describe_halo(const calling *c, int k, int position, oly_shard_part *part, int64_t (*fill)[OLY_MAX_RANK])
 {
+    const oly_call_operand *x = k < c->call->n_in ? &c->call->in[k] : NULL;
     oly_layout l = operand_layout(c, k);
     oly_box own = oly_layout_box(&l, position);
+    bool filled = false;
     for (int d = 0; d < part->rank; d++) {
+        int e = d - c->lead;
         part->before[d] = own.lo[d] - part->origin[d];
         part->after[d] = part->origin[d] + part->shape[d] - own.hi[d];
+        if (!x || e < 0 || e >= x->rank || !((x->zero | x->nearest) >> e & 1) || oly_box_count(&own) == 0)
+            continue;
+        fill[0][d] = x->before[e] - part->before[d];
+        fill[1][d] = x->after[e] - part->after[d];
+        filled = filled || fill[0][d] || fill[1][d];
+        part->before[d] = x->before[e];
+        part->after[d] = x->after[e];
+        part->origin[d] -= fill[0][d];
+        part->shape[d] += fill[0][d] + fill[1][d];
     }
+    return filled;
 }
 
 static bool is_empty(const oly_shard_part *part)
@@ -271,7 +297,8 @@ static double points(const calling *c, int position)
 /* Does this device make the call? */
 static bool takes_part(const calling *c, int device, int position)
 {
-    if (c->call->locally && c->p->mesh->everywhere && oly_mesh_processes() > 1 && oly_mesh_first_local() != 0)
+    if (c->call->locally && !c->call->gathers && c->p->mesh->everywhere && oly_mesh_processes() > 1 &&
+        oly_mesh_first_local() != 0)
         return false;
     for (int d = 0; c->call->agreed && d < device; d++)
         if (oly_position_in(c->p, c->p->mesh, d) >= 0)
@@ -284,15 +311,17 @@ static oly_status fill_operands(calling *c, int device, int position, oly_call_w
     oly_shard_part *in = OLY_PLAN_NEW(c->p, oly_shard_part, c->n_in + 1);
     oly_place *place = OLY_PLAN_NEW(c->p, oly_place, c->n_in + 1);
     size_t *packed = OLY_PLAN_NEW(c->p, size_t, c->n_in + 1);
-    OLY_PLAN_CHECK(in && place ? packed : NULL);
+    int64_t(*fill)[2][OLY_MAX_RANK] = oly_arena_take(&c->p->plan->arena, sizeof *fill * (size_t)(c->n_in + 1));
+    OLY_PLAN_CHECK(in && place && packed ? fill : NULL);
     for (int k = 0; k < c->n_in; k++) {
         const oly_type *type = &c->node->in[k]->type;
         oly_box b = oly_region_box(&c->region[k], type->shape, position);
         describe(type, &b, &in[k]);
-        describe_halo(c, k, position, &in[k]);
+        bool filled = describe_halo(c, k, position, &in[k], fill[k]);
         place[k] = c->reading[k].place[device];
         bool strided = k < c->call->n_in && c->call->in[k].strided;
-        if (place[k].base >= 0 && !strided && !is_dense(&in[k], c->lead, place[k].stride)) {
+        c->bytes += (double)elements(&in[k], 0) * (double)oly_dtype_size(type->dtype);
+        if (place[k].base >= 0 && (filled || (!strided && !is_dense(&in[k], c->lead, place[k].stride)))) {
             packed[k] = *bytes + 1;
             *bytes += aligned((size_t)elements(&in[k], c->lead) * oly_dtype_size(type->dtype));
         }
@@ -303,6 +332,7 @@ static oly_status fill_operands(calling *c, int device, int position, oly_call_w
     w->in = in;
     w->in_place = place;
     w->packed = packed;
+    w->fill = (const int64_t(*)[2][OLY_MAX_RANK])fill;
     return OLY_OK;
 }
 
@@ -318,6 +348,7 @@ static oly_status fill_results(calling *c, int device, int position, oly_call_wo
         memcpy(type.shape, c->out[r].shape, sizeof type.shape);
         describe(&type, &b, &out[r]);
         base[r] = oly_cell(c->p->plan, device, c->slot[r]);
+        c->bytes += (double)elements(&out[r], 0) * (double)oly_dtype_size(type.dtype);
         w->has_work = w->has_work && !is_empty(&out[r]);
     }
     w->out = out;
@@ -355,6 +386,7 @@ static oly_status fill_device(calling *c, int device, oly_call_work *w)
     if (!w->has_work)
         return OLY_OK;
     double n = points(c, position), per_element = (double)c->call->scratch_per_element * n;
+    c->bytes += c->call->moved * n;
     c->work += c->call->flops > 0 ? c->call->flops * n : n;
     w->scratch = bytes;
     oly_slot *s = &c->p->plan->slots[c->scratch];
@@ -393,6 +425,20 @@ static oly_status settle(calling *c)
     return OLY_OK;
 }
 
+/* ", i over x, k over y": how the factors are split. */
+static const char *axes_text(const calling *c)
+{
+    char text[512] = "";
+    size_t at = 0;
+    for (int k = 0; k < 26; k++)
+        for (int a = 0; c->has_factor[k] && a < c->factor[k].axes.n && at + 48 < sizeof text; a++) {
+            const char *axis = c->p->mesh->name[c->factor[k].axes.axis[a]];
+            at += (size_t)(a ? snprintf(text + at, sizeof text - at, " and %s", axis)
+                             : snprintf(text + at, sizeof text - at, ", %c over %s", 'a' + k, axis));
+        }
+    return oly_plan_say(c->p, "%s", text);
+}
+
 static oly_status add_step(calling *c)
 {
     oly_planner *p = c->p;
@@ -410,6 +456,9 @@ static oly_status add_step(calling *c)
     s->call.device = work;
     s->call.n_in = c->n_in;
     s->call.n_lead = c->lead;
+    s->call.bytes = c->bytes;
+    if (*oly_call_text(c->call) && !c->call->effect)
+        s->detail = oly_plan_say(p, "%s%s", oly_call_text(c->call), axes_text(c));
     s->work = c->work;
     oly_slot_use(p, c->scratch);
     for (int r = 0; r < c->call->n_out; r++)
@@ -417,6 +466,16 @@ static oly_status add_step(calling *c)
     if (c->call->n_out == 0)
         oly_slot_use(p, oly_value_of(c->f, c->node)->slot);
     return OLY_OK;
+}
+
+/* The axes of factors that result r lacks: devices along them have partial results. */
+static oly_axis_list summed_by(const calling *c, int r)
+{
+    oly_axis_list axes = {0};
+    for (int k = 0; k < 26; k++)
+        if (c->has_factor[k] && !memchr(c->call->out[r].letter, 'a' + k, (size_t)c->call->out[r].rank))
+            oly_append_axes(&axes, &c->factor[k].axes);
+    return axes;
 }
 
 static oly_status lower(calling *c)
@@ -429,10 +488,12 @@ static oly_status lower(calling *c)
         OLY_TRY(read_operand(c, k));
     OLY_TRY(settle(c));
     OLY_TRY(add_step(c));
-    oly_reduction_rule rule = {c->call->combiner, false};
-    for (int r = 0; r < c->call->n_out; r++)
+    for (int r = 0; r < c->call->n_out; r++) {
+        oly_reduction_rule rule = {c->call->out[r].combiner, false};
+        oly_axis_list summed = summed_by(c, r);
         if (c->result[r])
-            OLY_TRY(oly_place_reduction(c->p, c->f, c->result[r], &rule, &c->summed));
+            OLY_TRY(oly_place_reduction(c->p, c->f, c->result[r], &rule, &summed));
+    }
     return OLY_OK;
 }
 

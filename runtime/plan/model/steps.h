@@ -84,8 +84,10 @@ typedef struct oly_call_work {
     const oly_place *in_place;
     const int *out_base;
     const size_t *packed; /* [n_in] where in scratch memory an operand is copied to, plus 1; 0: read in place */
-    int scratch_base;     /* -1: none */
-    size_t scratch;       /* where the function's own begins */
+    const int64_t (
+        *fill)[2][OLY_MAX_RANK]; /* [n_in] elements in front of and after what is read, by the rule of the edge */
+    int scratch_base;            /* -1: none */
+    size_t scratch;              /* where the function's own begins */
 } oly_call_work;
 
 /* A copy between two devices of this process. */
@@ -220,6 +222,7 @@ typedef struct oly_step {
         struct {
             const oly_user_call *call;
             int n_in, n_lead;
+            double bytes; /* read and written on this process */
             const oly_call_work *device;
         } call;
         struct {
