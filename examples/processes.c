@@ -31,7 +31,7 @@ static oly_array from_a_function(oly_sharding sharding)
 static void from_own_parts(oly_sharding sharding, oly_array same)
 {
     int64_t shape[] = {ROWS, COLUMNS};
-    oly_index_box mine;
+    oly_index_box mine = {.rank = 2};
     float part[ROWS * COLUMNS];
     if (oly_sharding_box(sharding, 2, shape, -1, &mine) != OLY_OK)
         return;

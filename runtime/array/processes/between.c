@@ -22,19 +22,19 @@ oly_status oly_between_give_up(oly_status status)
     return oly_world_has_peers() ? oly_run_give_up(status) : status;
 }
 
-/* The first device of each process along an axis; NULL after an error that was raised. */
-static oly_mesh mesh_of_processes(void)
+/* The first device of each process along an axis; *mesh NULL after an error that was raised. */
+static void find_processes(oly_mesh *mesh)
 {
     int n = oly_mesh_processes(), *first = oly_malloc(sizeof *first * (size_t)n);
+    *mesh = NULL;
     if (!first) {
         oly_raise(oly_out_of_memory(sizeof *first * (size_t)n, "the processes of the job"));
-        return NULL;
+        return;
     }
     for (int r = 0; r < n; r++)
         oly_mesh_devices_of(r, &first[r]);
-    oly_mesh mesh = (oly_mesh_from_devices)(1, (const char *[]){"process"}, &n, first);
+    *mesh = (oly_mesh_from_devices)(1, (const char *[]){"process"}, &n, first);
     oly_release(first);
-    return mesh;
 }
 
 /* The status of a part that the public functions below it have raised. */
@@ -53,7 +53,8 @@ oly_status oly_between_gather(const void *mine, size_t bytes, void *all)
     }
     unsigned before = oly_raised_count();
     oly_scope_open();
-    oly_mesh mesh = mesh_of_processes();
+    oly_mesh mesh;
+    find_processes(&mesh);
     int64_t shape[] = {oly_mesh_processes(), (int64_t)bytes}, here[] = {1, (int64_t)bytes};
     oly_array parts = mesh ? (oly_from_local)((oly_named)(mesh, "process"), OLY_UINT8, 2, shape, mine, here) : NULL;
     oly_array whole = parts ? (oly_device_put)(parts, (oly_named)(mesh, "")) : NULL;
@@ -85,7 +86,8 @@ oly_status oly_between_from_source(const oly_type *type, int source, const void 
 oly_status oly_between_send(oly_array x, oly_array *result)
 {
     unsigned before = oly_raised_count();
-    oly_mesh mesh = mesh_of_processes();
+    oly_mesh mesh;
+    find_processes(&mesh);
     oly_array there = mesh ? (oly_device_put)(x, (oly_named)(mesh, "")) : NULL;
     if (!there)
         return raised(before);
