@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=120.  Meshes on several hosts: node by node however the launcher places ranks, outer axes over hosts; arrays from functions, values
-# from one to all, and a pipeline across hosts as on one machine. On two virtual hosts (README.md); skipped where a machine cannot
+# from one to all, and a pipeline across hosts as on one machine; the same under Slurm. On two virtual hosts (README.md); skipped where a machine cannot
 # have them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +10,7 @@ here=$PWD/tests/cluster
 export CLUSTER_STATE=$scratch/cluster
 "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || { echo "the launcher is not Open MPI's: skipped"; exit 77; }
 "$here/hosts-up" 2 >"$scratch/why" 2>&1 || { echo "no virtual hosts here ($(tail -n 1 "$scratch/why")): skipped"; exit 77; }
-trap '"$here/hosts-down" >/dev/null 2>&1; rm -rf "$scratch"' EXIT
+trap '"$here/slurm-down" >/dev/null 2>&1; "$here/hosts-down" >/dev/null 2>&1; rm -rf "$scratch"' EXIT
 
 # job VARIABLES OPTIONS PROGRAM...: 4 ranks with 2 devices each on two hosts; leaves what it prints in $scratch/why.
 job() {
@@ -41,4 +41,19 @@ processes() {
 check 'arrays and values across hosts as on one machine' processes
 pipeline() { job '' "--map-by $1" "$build/examples/pipeline" --schedule 1f1b && diff "$scratch/why" tests/expected/pipeline_1f1b.txt; }
 check 'a pipeline with gradients across hosts as on one machine' pipeline slot
-finish 0
+
+# under Slurm: srun --distribution=cyclic places ranks in turn
+skipped=0
+under_srun() {
+    "$here/netns-rsh" h1 "cd $PWD; export OLYMPUS_NUM_CPU_DEVICES=2 OLYMPUS_TIMEOUT=30 PRINT_ORDER=1; timeout 60 srun --mpi=pmix -N 2 -n 4 \
+        --ntasks-per-node 2 --distribution=$1 $build/tests/test_mesh_order" >"$scratch/why" 2>&1 </dev/null && says "2 nodes, devices $2"
+}
+if "$here/slurm-up" >"$scratch/why" 2>&1; then
+    check 'srun, ranks in turn on two hosts' under_srun cyclic '0 1 4 5 2 3 6 7'
+    check 'srun, ranks in a row' under_srun block '0 1 2 3 4 5 6 7'
+    "$here/slurm-down" >/dev/null 2>&1
+else
+    skipped=2
+    echo "skipped  srun: no Slurm here ($(tail -n 1 "$scratch/why"))"
+fi
+finish $skipped
