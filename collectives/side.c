@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PIECE = 1 << 30, POLLS = 64, LONGEST_SLEEP_NS = 2000000 };
+enum { PIECE = 1 << 30, POLLS = 4, LONGEST_SLEEP_NS = 2000000 };
 
 static struct {
     MPI_Comm comm;

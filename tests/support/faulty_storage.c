@@ -14,6 +14,8 @@
 
 typedef enum kind { WROTE, RESIZED, CREATED, RENAMED, UNLINKED, MADE_FOLDER, REMOVED_FOLDER } kind;
 
+enum { FILES = 1024, MOVES = 4 };
+
 typedef struct change {
     kind kind;
     int file; /* WROTE, RESIZED: a descriptor of our own */
@@ -25,9 +27,8 @@ typedef struct change {
     char path[PATH_MAX], from[PATH_MAX]; /* RENAMED: from `from` to `path` */
     char kept[PATH_MAX];                 /* another link of what was replaced or unlinked; "": nothing was there */
     bool durable;
+    int n_moves, move[MOVES]; /* the renames of its folder that have changed its path */
 } change;
-
-enum { FILES = 1024 };
 
 static faulty_disk disk;
 static long calls;
@@ -235,12 +236,47 @@ static int fsync_folder_faulty(const char *path)
     return 0;
 }
 
+static void replace_folder(char path[PATH_MAX], const char *from, const char *to)
+{
+    char moved[2 * PATH_MAX];
+    snprintf(moved, sizeof moved, "%s%s", to, path + strlen(from));
+    snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, moved);
+}
+
+/* Change `by` has given a folder another name: names in it that have changed before are known by that. */
+static void folder_moves(int by)
+{
+    const char *from = changes[by].from;
+    size_t n = strlen(from);
+    for (int k = 0; k < by; k++) {
+        change *c = &changes[k];
+        if (strncmp(c->path, from, n) != 0 || c->path[n] != '/' || c->n_moves == MOVES)
+            continue;
+        c->move[c->n_moves++] = by;
+        replace_folder(c->path, from, changes[by].path);
+    }
+}
+
+static void folder_moves_back(int by)
+{
+    for (int k = 0; k < by; k++) {
+        change *c = &changes[k];
+        if (c->n_moves == 0 || c->move[c->n_moves - 1] != by)
+            continue;
+        c->n_moves--;
+        replace_folder(c->path, changes[by].path, changes[by].from);
+    }
+}
+
 static int rename_faulty(const char *from, const char *to)
 {
     int status = fault(FAULTY_RENAME, to);
     if (!status)
         note_name(RENAMED, to, from);
-    return status ? status : real()->rename(from, to);
+    status = status ? status : real()->rename(from, to);
+    if (status == 0 && n_changes > 0 && changes[n_changes - 1].kind == RENAMED)
+        folder_moves(n_changes - 1);
+    return status;
 }
 
 static int unlink_faulty(const char *path)
@@ -379,8 +415,11 @@ void faulty_storage_reboot(uint64_t which)
         if (c->durable)
             continue;
         if (!of_contents(c)) {
-            if (names-- > kept_names)
+            if (names-- > kept_names) {
                 undo_name(c);
+                if (c->kind == RENAMED)
+                    folder_moves_back(k);
+            }
         } else if (c->file >= 0 && (which < 2 || random_after(&state) % 2)) {
             undo_contents(c);
         }
