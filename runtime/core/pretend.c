@@ -31,7 +31,14 @@ static oly_status read_list(int wanted, int *count, int *node, int *socket)
 oly_status oly_pretend_check(void)
 {
     int count, node, socket;
-    return read_list(-1, &count, &node, &socket);
+    if (read_list(-1, &count, &node, &socket) == OLY_OK)
+        return OLY_OK;
+    oly_drop_message(); /* it does not name the variable */
+    return oly_fail(
+        OLY_PARSE,
+        "OLYMPUS_NODES=\"%s\" is not a list of nodes, or of nodes and sockets, one for each rank: \"0,1,0,1\" "
+        "or \"0/0,0/1\"",
+        oly_option.nodes);
 }
 
 int oly_pretend_node(int rank)

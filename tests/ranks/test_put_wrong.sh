@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=120.  oly_device_put between meshes, called wrongly: by one side only, not by all processes of a side, in another order, with
-# another array. Every process that waits gets an error that names the calls, in bounded time; nothing hangs. A line per check.
+# another array. (And a list of nodes that is none.) Every process that waits gets an error that names the calls, in bounded time; nothing hangs. A line per check.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=${BUILD:-build}/tests/test_put_between
@@ -29,5 +29,12 @@ wrong missing "$here"
 wrong alone "$here"
 wrong order "$here"
 wrong shape "$here"
+if OLYMPUS_NODES=0,x "$program" 2>&1 | grep -q 'OLYMPUS_NODES="0,x" is not a list of nodes'; then
+    passed=$((passed + 1))
+    echo "ok      a bad list of nodes"
+else
+    failed=$((failed + 1))
+    echo "FAILED  a bad list of nodes"
+fi
 echo "CHECK: $passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
