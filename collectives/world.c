@@ -389,8 +389,9 @@ oly_status oly_world_start_as(int *argc, char ***argv, const oly_world_way *way)
     oly_error_set_rank(world.rank, world.size);
     if (status != OLY_OK) {
         /* The communicator stays: freeing it waits for ranks that may be elsewhere. So does the abort hook. */
+        bool joined = world.comm != MPI_COMM_NULL; /* its messages may be on their way */
         leave_job(false);
-        world.broken = true;
+        world.was_broken = world.was_broken || joined;
         return status;
     }
     oly_recording_join(world.rank, world.size);

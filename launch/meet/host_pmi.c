@@ -125,7 +125,7 @@ static bool serve(const char *line, oly_wire *w)
     else if (strcmp(command, "finalize") == 0)
         say("cmd=finalize_ack rc=0\n");
     else if (strcmp(command, "barrier_in") == 0)
-        return tell(OLY_WIRE_BARRIER, NULL, w);
+        return tell(OLY_WIRE_BARRIER, "", w);
     else if (strcmp(command, "put") == 0)
         return put(line, w);
     else if (strcmp(command, "get") == 0)
