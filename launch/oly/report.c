@@ -171,7 +171,11 @@ void report_rank(const recorder *r, oly_text *t)
         double waited = r->clock - r->since;
         oly_text_add(t, ", waiting for %.*f s in %s", waited < 10 ? 3 : 0, waited < 0 ? 0 : waited, r->wait);
     } else if (*r->call || r->n_events > 0) {
-        oly_text_add(t, "%s", ", not waiting; its last call is ");
+        const recorder_event *e = verdict_open_exchange(r);
+        if (e)
+            oly_text_add(t, ", for %.3f s in an exchange with rank %lld", r->clock > e->time ? r->clock - e->time : 0,
+                         (long long)e->a);
+        oly_text_add(t, "%s", e ? "; its last call is " : ", not waiting; its last call is ");
         verdict_last_call(t, r);
     }
     oly_text_add(t, r->complete ? "\n" : "  (the recorder is cut short)\n");

@@ -158,7 +158,7 @@ static int64_t first_difference(const recorded_job *job)
     return -1;
 }
 
-/* The calls of number n, most frequent first: "oly_mul (a.c:17) on rank 2". */
+/* The calls of number n, most frequent first: "oly_mul (heat.c:17) on rank 2". */
 static void tell_calls(const recorded_job *job, oly_text *to, int64_t n)
 {
     bool *told = calloc((size_t)job->n, sizeof *told);
@@ -351,12 +351,23 @@ typedef struct standing {
     int64_t line;
 } standing;
 
+const recorder_event *verdict_open_exchange(const recorder *r)
+{
+    for (int k = r->n_events - 1; k >= 0; k--)
+        if (strcmp(r->events[k].kind, "exchange") == 0)
+            return strcmp(r->events[k].phase, "begin") == 0 && r->events[k].a >= 0 ? &r->events[k] : NULL;
+    return NULL;
+}
+
 static standing standing_of(const recorded_job *job, int64_t rank)
 {
     const recorder *r = verdict_recorder(job, rank), *by;
     const recorder_peer *p = r ? NULL : verdict_peer(job, rank, &by);
-    if (r)
-        return (standing){true, r->wait != NULL, r->waits_for, r->call, r->file, r->line};
+    if (r) {
+        const recorder_event *exchange = r->wait ? NULL : verdict_open_exchange(r);
+        int64_t partner = exchange ? exchange->a : r->waits_for;
+        return (standing){true, r->wait || partner >= 0, partner, r->call, r->file, r->line};
+    }
     if (p)
         return (standing){true, p->waits_for != RECORDER_NOBODY, p->waits_for, p->call, p->file, p->line};
     return (standing){.waits_for = RECORDER_NOBODY, .call = "", .file = ""};
@@ -406,7 +417,7 @@ static bool waited_for(const recorded_job *job, verdict *v)
     for (int k = 0; k < job->n; k++) {
         standing last;
         bool cycle;
-        if (!job->of[k].wait)
+        if (!standing_of(job, job->of[k].rank).waits)
             continue;
         int64_t rank = follow(job, job->of[k].rank, &last, &cycle);
         if (cycle) {

@@ -39,6 +39,8 @@ const char *verdict_name(verdict_kind kind);
 /* Of a rank without a recorder of its own: what the others of its node knew, latest; NULL. */
 const recorder_peer *verdict_peer(const recorded_job *job, int64_t rank, const recorder **by);
 const recorder *verdict_recorder(const recorded_job *job, int64_t rank); /* NULL: none */
+/* An exchange with one rank that has begun and not ended, as when it is stuck inside MPI; NULL: none. */
+const recorder_event *verdict_open_exchange(const recorder *r);
 /* "oly_sum (heat.c:40)" of the last call; "" if unknown. */
 void verdict_call(oly_text *to, const char *call, const char *file, int64_t line);
 void verdict_last_call(oly_text *to, const recorder *r);

@@ -6,7 +6,6 @@
 #include "core/progress.h"
 #include "core/recorder.h"
 #include "core/status_socket.h"
-#include "core/ticks.h"
 #include "core/timeline.h"
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { STACK_BYTES = 128 * 1024, STUCK_NS = 1000000000 };
+enum { STACK_BYTES = 128 * 1024, STUCK_NS = 500000000 };
 
 typedef struct handled {
     int number;
@@ -124,9 +123,7 @@ static void pass_on(const handled *h, siginfo_t *info, void *context)
 /* Is this the end of a job that hangs or in which a rank has failed? Not of one that was simply cancelled. */
 static bool worth_a_record(void)
 {
-    const oly_progress *p = oly_progress_here;
-    bool waits = atomic_load(&p->waits_for) != OLY_WAITS_FOR_NOBODY;
-    if (waits && oly_monotonic_ns() - atomic_load(&p->since) > STUCK_NS)
+    if (oly_recorder_is_stuck(STUCK_NS))
         return true;
     return oly_recorder_peer_failed && oly_recorder_peer_failed();
 }

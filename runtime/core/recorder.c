@@ -424,6 +424,20 @@ void oly_recorder_why(const char **reason, const char **because)
     *because = own.because;
 }
 
+bool oly_recorder_is_stuck(int64_t ns)
+{
+    const oly_progress *p = oly_progress_here;
+    oly_event_record e;
+    oly_tick_line line = oly_ticks_line();
+    int64_t now = oly_monotonic_ns(), begun = now;
+    if (atomic_load(&p->waits_for) != OLY_WAITS_FOR_NOBODY && now - atomic_load(&p->since) > ns)
+        return true;
+    for (oly_event_cursor c = oly_events_recent(); oly_events_next(&c, &e);)
+        if (e.kind == OLY_EVENT_EXCHANGE)
+            begun = e.phase == OLY_EVENT_BEGIN ? oly_ticks_to_ns(&line, e.ticks) : now;
+    return now - begun > ns;
+}
+
 void oly_recorder_look(void)
 {
     if (own.begun && own.armed && !own.peer_recorded && oly_recorder_peer_failed && oly_recorder_peer_failed() &&

@@ -45,6 +45,9 @@ bool oly_recorder_has_recorded(void);
 /* The file of the last dump; "" if there is none. */
 const char *oly_recorder_file(void);
 
+/* Has this rank been in one wait or one exchange for that long? An exchange may be stuck inside MPI, where no wait is noted. */
+bool oly_recorder_is_stuck(int64_t ns);
+
 /* Set by collectives/peers.c: adds a line "peer" for each rank of the node; whether this rank is the one of its node that tells
  * where the files are. */
 extern void (*oly_recorder_peers)(oly_raw *raw);

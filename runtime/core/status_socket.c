@@ -94,7 +94,7 @@ static void sweep(const char *folder)
     int swept = 0;
     for (struct dirent *entry; listing && swept < SWEPT && (entry = readdir(listing));) {
         int n = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path)
+        if (entry->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path || strcmp(path, own.folder) == 0)
             continue;
         sweep_job(path);
         swept++;
@@ -240,7 +240,7 @@ void oly_status_socket_begin(void)
     if (!oly_option.status || oly_recorder_rank() < 0)
         return;
     bool listens = false;
-    for (int tries = 0; tries < 5 && !listens;
+    for (int tries = 0; tries < 20 && !listens;
          tries++) /* another rank that ends or begins may have removed the folder */
         listens = make_address() && listen_there();
     own.running = listens && start_thread();
