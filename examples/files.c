@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files: an array that several processes save as one file, which NumPy reads, and load again with another sharding; several
- * arrays in one file; a raw volume as instruments write them. docs/files.md says more.
+ * arrays in one file; a raw volume as instruments write them; a table as text. docs/files.md says more.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/files [FOLDER]      (eight devices, on any number of ranks)
  * Prints: from process 0, what was loaded.
- * Writes: FOLDER (default "."): wave.npy, model.npz and volume.raw, which it removes unless a folder is given. */
+ * Writes: FOLDER (default "."): wave.npy, model.npz, volume.raw and table.csv, which it removes unless a folder is given. */
 #include <olympus.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,6 +64,15 @@ static void raw(oly_mesh mesh)
                                           .big_endian = true));
 }
 
+/* A table of numbers as text. */
+static void csv(oly_mesh mesh)
+{
+    oly_array table =
+        oly_device_put(oly_div(oly_reshape(oly_arange(6, OLY_FLOAT32), 3, 2), 4), oly_named(mesh, "i, j"));
+    oly_save_csv(in_folder("table.csv"), table, .header = "time,height");
+    print_of_first("table", oly_load_csv(in_folder("table.csv"), OLY_FLOAT32, oly_named(mesh, "i"), .header_lines = 1));
+}
+
 int main(int argc, char **argv)
 {
     oly_init(&argc, &argv);
@@ -72,11 +81,13 @@ int main(int argc, char **argv)
     npy(mesh);
     npz(mesh);
     raw(mesh);
+    csv(mesh);
     oly_sync("read");
     if (!folder && oly_process_index() == 0) {
         unlink(in_folder("wave.npy"));
         unlink(in_folder("model.npz"));
         unlink(in_folder("volume.raw"));
+        unlink(in_folder("table.csv"));
     }
     return oly_finalize();
 }

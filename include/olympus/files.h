@@ -105,7 +105,41 @@ OLY_API oly_status oly_save_raw_with(const char *path, int64_t offset, oly_array
 #define oly_save_raw_(path, offset, x, ...)                                                                            \
     OLY_AT_AS(oly_save_raw, oly_save_raw_with)(path, offset, x, OLY_RAW_OPTIONS(__VA_ARGS__))
 
+/* -- tables of numbers as text ------------------------------------------------------------------------------------------------ */
+
+typedef struct oly_csv_options {
+    char first_;           /* not used: lets the macro begin the list */
+    const char *delimiter; /* one character between numbers; NULL: a comma; " ": any number of spaces and tabs */
+    const char *header;    /* saving: the first line; NULL: none */
+    int header_lines;      /* loading: lines at the beginning that are not read */
+    const char *comments;  /* loading: text after which the rest of a line is not read; NULL: "#"; "": none */
+} oly_csv_options;
+#define OLY_CSV_OPTIONS(...) OLY_OPTIONS_(oly_csv_options, __VA_ARGS__)
+
+/* Writes a matrix row by row, or a vector with one number a line, each with the fewest digits that give the same number again:
+ * oly_save_csv("table.csv", x, .header = "time,height"). Takes memory for the rows of each process once more.
+ *   fails    also OLY_SHAPE (neither 1 nor 2 dimensions), OLY_DTYPE (complex), OLY_INVALID (delimiter), OLY_SHARDING, OLY_DELETED
+ *   source   numpy.savetxt */
+OLY_API oly_status oly_save_csv_with(const char *path, oly_array x, oly_csv_options options);
+#define oly_save_csv(...)           oly_save_csv_(__VA_ARGS__, )
+#define oly_save_csv_(path, x, ...) OLY_AT_AS(oly_save_csv, oly_save_csv_with)(path, x, OLY_CSV_OPTIONS(__VA_ARGS__))
+
+/* A matrix from such a file: oly_load_csv("table.csv", OLY_FLOAT32, oly_named(mesh, "i"), .header_lines = 1). Every process reads its
+ * rows. Lines that are empty, or only comments, are no rows; spaces around numbers are skipped, "nan" and "inf" are numbers.
+ *   dtype     of the result, real; the numbers must be of it: "2.5" is no int32, 300 no uint8
+ *   sharding  as oly_load_npy
+ *   returns   [rows, columns], also where there is one column
+ *   fails     also OLY_PARSE with line and column (no number, another number of columns than the first row), OLY_DTYPE (complex),
+ *             OLY_INVALID, OLY_SHARDING
+ *   source    numpy.loadtxt(ndmin=2) */
+OLY_API oly_array oly_load_csv_with(const char *path, oly_dtype dtype, oly_sharding sharding, oly_csv_options options);
+#define oly_load_csv(...) oly_load_csv_(__VA_ARGS__, )
+#define oly_load_csv_(path, dtype, sharding, ...)                                                                      \
+    OLY_AT_AS(oly_load_csv, oly_load_csv_with)(path, dtype, sharding, OLY_CSV_OPTIONS(__VA_ARGS__))
+
 #ifndef OLYMPUS_LIBRARY
+#define oly_load_csv_with(...) OLY_AT_AS(oly_load_csv, oly_load_csv_with)(__VA_ARGS__)
+#define oly_save_csv_with(...) OLY_AT_AS(oly_save_csv, oly_save_csv_with)(__VA_ARGS__)
 #define oly_load_npz_with(...) OLY_AT_AS(oly_load_npz, oly_load_npz_with)(__VA_ARGS__)
 #define oly_npz_names(...)     OLY_AT(oly_npz_names)(__VA_ARGS__)
 #define oly_load_raw_with(...) OLY_AT_AS(oly_load_raw, oly_load_raw_with)(__VA_ARGS__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The decimal digits of floating-point values, as NumPy chooses them: the fewest that read back as the same value or,
- * beyond a given number of decimals, the exact value rounded there. Used by format.c only. */
+ * beyond a given number of decimals, the exact value rounded there. Used by format.c and files/csv_save.c. */
 #ifndef OLY_ARRAY_DIGITS_H
 #define OLY_ARRAY_DIGITS_H
 #include <stdbool.h>

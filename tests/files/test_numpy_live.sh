@@ -37,6 +37,8 @@ for back in sorted(glob.glob(os.path.join(folder, "back-*.npy"))):
 check("wave.npy", same(np.load(os.path.join(folder, "wave.npy")), np.arange(48, dtype=np.float32).reshape(6, 8)))
 volume = np.fromfile(os.path.join(folder, "volume.raw"), dtype=">u2", offset=512).reshape(4, 6, 5)
 check("volume.raw", np.array_equal(volume, np.arange(120).reshape(4, 6, 5)))
+table = np.loadtxt(os.path.join(folder, "table.csv"), delimiter=",", skiprows=1)
+check("table.csv", np.array_equal(table, np.arange(6).reshape(3, 2) / 4))
 with np.load(os.path.join(folder, "model.npz")) as model:
     check("model.npz", model.files == ["weights", "bias"] and same(model["bias"], np.arange(5, dtype=np.float32)))
     check("model.npz weights", same(model["weights"], np.arange(15, dtype=np.float32).reshape(3, 5)))

@@ -279,6 +279,11 @@ static oly_npz_options give_oly_npz_options(int pick)
 {
     return (oly_npz_options){.shardings = pick == FINE ? NULL : give_const_oly_sharding_p(pick)};
 }
+static oly_csv_options give_oly_csv_options(int pick)
+{
+    return (oly_csv_options){.delimiter = give_const_char_p(pick == FINE ? NOT_GIVEN : pick),
+                             .header_lines = pick == NONSENSE};
+}
 static oly_raw_options give_oly_raw_options(int pick)
 {
     return (oly_raw_options){.big_endian = pick != FINE, .fortran = pick == NONSENSE};
@@ -507,6 +512,7 @@ static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_device_put 1",
                                            "oly_load_npy 1",
                                            "oly_load_raw_with 5",
+                                           "oly_load_csv_with 2",
                                            "oly_arange_sharded 2",
                                            "oly_full_sharded 2",
                                            "oly_reshape_sharded_shape 1",
