@@ -198,7 +198,10 @@ static int new_label(const oly_label_texts *t, uint64_t hash)
     int n = atomic_load(&timeline.n_labels);
     size_t bytes = strlen(t->name) + strlen(or_empty(t->detail)) + strlen(or_empty(t->site.call)) +
                    strlen(or_empty(t->site.file)) + 4;
-    if (n == BLOCK * BLOCKS || (n % BLOCK == 0 && !(timeline.blocks[n / BLOCK] = take(BLOCK * sizeof(oly_label)))))
+    if (n == BLOCK * BLOCKS)
+        return 0;
+    oly_label **block = &timeline.blocks[n / BLOCK]; /* may be there already, from a time without room for texts */
+    if (!*block && !(*block = take(BLOCK * sizeof **block)))
         return 0;
     char *texts = take(bytes), *room = texts;
     if (!texts)
