@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compiled calls and their cache. See compiled.h. */
 #include "array/compiled.h"
+#include "array/inside/nans.h"
 #include "array/origin.h"
 #include "run/call_run.h"
 #include "communicator.h"
@@ -242,6 +243,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     oly_status st = c && values ? OLY_OK : oly_out_of_memory(sizeof *c, "a compiled function");
     for (int k = 0; k < g->n_inputs && st == OLY_OK; k++)
         st = oly_sums_value(k < n_in ? in[k] : t->captures[k - n_in].array, &values[k]);
+    if (st == OLY_OK && oly_option.check_nans)
+        st = oly_check_nans(g);
     if (st == OLY_OK && oly_option.verify)
         st = oly_verification_new(g, values, outputs, &c->verification);
     if (st != OLY_OK) {
