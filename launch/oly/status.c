@@ -86,7 +86,7 @@ static oly_status ask(oly_arena *arena, const char *path, bool dump, recorder *r
 /* -- a job --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct wishes {
-    bool dump, json;
+    bool dump, json, here; /* here: ranks of this host only, even if sockets of others can be reached (containers) */
     int events;
 } wishes;
 
@@ -121,6 +121,13 @@ static int is_entry(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+static bool is_this_host(const char *name)
+{
+    char host[128] = "";
+    gethostname(host, sizeof host - 1);
+    return strcmp(host, name) == 0;
+}
+
 static void ask_job(const char *folder, const char *job, const wishes *w, seen *all)
 {
     struct dirent **entries;
@@ -138,7 +145,7 @@ static void ask_job(const char *folder, const char *job, const wishes *w, seen *
                 all->failed++;
             }
             oly_drop_message();
-        } else {
+        } else if (!w->here || is_this_host(r.host)) {
             if (all->n++ == 0 && !w->json)
                 printf("job %s: %lld rank%s of %s\n\n", r.job, (long long)r.ranks, r.ranks == 1 ? "" : "s", r.program);
             if (w->json) {
@@ -306,7 +313,7 @@ int status_main(int argc, char **argv)
     char folder[300], last[300] = "";
     const char *hosts = tool_option(&argc, argv, "--hosts"), *events = tool_option(&argc, argv, "--events");
     bool here = tool_flag(&argc, argv, "--here");
-    wishes w = {tool_flag(&argc, argv, "--dump"), tool_flag(&argc, argv, "--json"), events ? atoi(events) : 3};
+    wishes w = {tool_flag(&argc, argv, "--dump"), tool_flag(&argc, argv, "--json"), here, events ? atoi(events) : 3};
     if (tool_unknown_option(argc, argv))
         return tool_usage("unknown option %s", tool_unknown_option(argc, argv));
     tool_end_of_options(&argc, argv);
