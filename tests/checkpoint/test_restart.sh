@@ -5,12 +5,14 @@
 # folder step-... is whole. KILLS=200 tests/checkpoint/test_restart.sh kills that often. BUILD, MPIRUN as for the other tests.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
 examples=$PWD/${BUILD:-build}/examples
 command -v "${MPIRUN:-mpirun}" >/dev/null || { echo "no ${MPIRUN:-mpirun}: skipped"; exit 77; }
 export OMPI_MCA_pml="${OMPI_MCA_pml-ob1}" OLYMPUS_NUM_THREADS=1
 scratch=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo /tmp)") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0
+cd "$scratch" || exit 1 # killed ranks leave records of their last events here
 RANDOM=${SEED:-7}
 
 check() { # NAME CONDITION...
@@ -30,14 +32,14 @@ check() { # NAME CONDITION...
 run() {
     local ranks=$1 devices=$2
     shift 2
-    launch/olyrun -n "$ranks" -d "$devices" --time 100 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    "$root/launch/olyrun" -n "$ranks" -d "$devices" --time 100 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
 }
 
 # begin RANKS DEVICES PROGRAM...: in the background; $job is olyrun.
 begin() {
     local ranks=$1 devices=$2
     shift 2
-    launch/olyrun -n "$ranks" -d "$devices" --time 100 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null &
+    "$root/launch/olyrun" -n "$ranks" -d "$devices" --time 100 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null &
     job=$!
 }
 
