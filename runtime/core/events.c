@@ -155,7 +155,7 @@ void oly_event_text(oly_event_kind kind, oly_event_phase phase, const char *text
     for (int k = 0; k < WORDS; k++)
         SET(s->text[k], words[k]);
     end(s, number);
-    if (oly_timeline_spans())
+    if (oly_timeline_spans() && kind != OLY_EVENT_SIGNAL) /* a handler may neither allocate nor take a lock */
         add_to_timeline(kind, phase, oly_label_of_text(text), a, b, 0);
 }
 

@@ -84,6 +84,8 @@ holds "with the program's status" exits 3
 
 run 2 2 diverged.json "$program" diverge
 holds "diverged ranks end" test "$status" != 0
+holds "each with its part" check "$scratch/diverged.rank0.json" 1 --part
+holds "also the other" check "$scratch/diverged.rank1.json" 1 --part
 
 run 1 4 no-such-folder/trace.json "$program" none
 holds "an impossible file is found at the start" has err 'OLYMPUS_TIMELINE: .*no-such-folder/trace.json.part cannot be written: No such file or directory'
