@@ -114,7 +114,7 @@ static inline oly_result_type oly_result_type_like(oly_array x)
 #ifdef __cplusplus
 #define OLY_TYPES(...) OLY_LIST_(oly_result_type, {}, __VA_ARGS__)
 #else
-#define OLY_TYPES(...) OLY_LIST_(oly_result_type, {OLY_BOOL}, __VA_ARGS__)
+#define OLY_TYPES(...) OLY_LIST_(oly_result_type, oly_result_type_of(OLY_BOOL, 0, NULL), __VA_ARGS__)
 #endif
 #define OLY_NOTHING 0, NULL /* instead of OLY_OUT(...): no results */
 

@@ -302,6 +302,31 @@ static void derivatives_of_its_own(void **state)
     oly_clear_error();
 }
 
+static void failing_allocations_are_errors(void **state)
+{
+    (void)state;
+    extern void oly_fail_allocation(long n);
+    oly_array y = NULL;
+    for (long n = 0, failed = 1; failed && oly_process_count() == 1; n++) {
+        oly_fail_allocation(n);
+        oly_status st = oly_callback(twice, NULL, OLY_IN(x), SAME, OLY_OUT(y));
+        oly_fail_allocation(-1);
+        assert_true(st == OLY_OK || st == OLY_MEMORY);
+        oly_clear_error();
+        failed = st != OLY_OK;
+    }
+    oly_fn f = oly_grad(oly_jit(through_both, 2, 1));
+    oly_array v = oly_full(0.5, OLY_FLOAT32, 4), two = oly_full(2.0, OLY_FLOAT32);
+    for (long n = 0, failed = 1; failed && oly_process_count() == 1; n++) {
+        oly_fail_allocation(n);
+        oly_status st = oly_call(f, OLY_IN(v, two), OLY_OUT(y));
+        oly_fail_allocation(-1);
+        assert_true(st == OLY_OK || st == OLY_MEMORY);
+        oly_clear_error();
+        failed = st != OLY_OK;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +338,7 @@ int main(void)
         cmocka_unit_test(errors_reach_all_ranks),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(derivatives_of_its_own),
+        cmocka_unit_test(failing_allocations_are_errors),
         cmocka_unit_test(ends),
     };
     return CHECK_MAIN(tests);

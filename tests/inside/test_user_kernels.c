@@ -277,6 +277,24 @@ static void wrong_kernels_are_refused(void **state)
     oly_clear_error();
 }
 
+/* On one process: elsewhere a rank without memory ends the session of all (tests/operations). */
+static void failing_allocations_are_errors(void **state)
+{
+    (void)state;
+    extern void oly_fail_allocation(long n);
+    oly_array y = NULL;
+    for (long n = 0, failed = 1; failed && oly_process_count() == 1; n++) {
+        oly_fail_allocation(n);
+        oly_status st = oly_kernel_call(&product, OLY_IN(a, b), OLY_OUT(y));
+        oly_fail_allocation(-1);
+        assert_true(st == OLY_OK || st == OLY_MEMORY);
+        oly_clear_error();
+        failed = st != OLY_OK;
+    }
+    assert_int_equal(oly_kernel_call(&product, OLY_IN(a, b), OLY_OUT(y)), OLY_OK);
+    same(y, oly_matmul(a, b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +305,7 @@ int main(void)
         cmocka_unit_test(in_loops),
         cmocka_unit_test(several_results_and_combiners),
         cmocka_unit_test(wrong_kernels_are_refused),
+        cmocka_unit_test(failing_allocations_are_errors),
         cmocka_unit_test(ends),
     };
     return CHECK_MAIN(tests);
