@@ -29,6 +29,7 @@ by_hand() {
     cat "$scratch"/[0-9].err >"$scratch/err"
 }
 named_by_all() { [ "$(grep -lE "$1" "$scratch"/[0-9].err | wc -l)" = "$2" ]; }
+left() { for pid in $(pgrep -x olymeet); do [ "$(readlink "/proc/$pid/exe")" != "$(readlink -f "$build/launch/olymeet")" ] || echo "$pid"; done; }
 clean() { rm -f "$scratch"/[0-9].{out,err}; }
 
 by_hand "$(free_port)" 4 0 1 2 3
@@ -134,14 +135,16 @@ for id in 0 1 2; do
     pids[id]=$!
 done
 sleep 1.5
+with=$(left | wc -l)
 began=$EPOCHREALTIME
 kill -9 "${pids[1]}"
 wait "${pids[@]}" 2>/dev/null
+check 'each process has its olymeet while it runs' test "$with" = 3
 took=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print (b - a < 5) ? "soon" : b - a }')
 check 'a killed process ends its job soon' test "$took" = soon
 check 'and is named' grep -qE "process 1 \\(pid ${pids[1]} on .*\\) ended without oly_finalize; its job ends" "$scratch/0.err"
 
 sleep 0.5
-check 'no olymeet is left' test -z "$(pgrep -f "^$PWD/$build/launch/olymeet meet" | xargs -r ps -o pid=,ppid=,args= -p)"
+check 'no olymeet is left' test -z "$(left)"
 check 'no folder is left' test -z "$(ls -d "${TMPDIR:-/tmp}/olympus-$(id -u)-"?????? 2>/dev/null)"
 finish
