@@ -13,6 +13,7 @@ MAKEFLAGS += --no-builtin-rules
 #: DEBUG=1               no optimisation, full debug information
 #: SANITIZE=address      address, undefined, thread, or a list with commas
 #: CFLAGS=... LDFLAGS=...    added to ours
+#: HDF5=0                without HDF5, also where it is installed
 #: BUILD=folder          where to build (default build, or build-debug, build-address, build-mpich... by the above)
 #: TESTS="mesh scan"     make test: only these; CHECK_TIMEOUT=120: seconds allowed for one run
 #: BENCH="..."           make bench: arguments of the bench program
@@ -74,15 +75,27 @@ version  := $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot =
 # then starts anew with it. `make test` and `make demo` install what is missing; other goals only say what to do.
 packages  := hwloc openblas libpng zlib libcrypto
 installer := $(wildcard launch/install-dependencies)
+# HDF5 may be missing. One for the MPI of MPICC is preferred, by the name that Debian gives its pkg-config file.
+find_hdf5 = hdf5=; for each in $$(case "$$($(MPICC) -show)" in *mpich*) echo hdf5-mpich ;; *) echo hdf5-openmpi ;; esac) hdf5-serial hdf5; do \
+            test -n "$$hdf5" || ! pkg-config --exists $$each 2>/dev/null || hdf5=$$each; done
 ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/packages.mk
 endif
+ifeq ($(HDF5),0)
+hdf5_libs :=
+endif
+with_hdf5 := %/hdf5_file.c %/hdf5_types.c %/hdf5_attribute.c %/hdf5_place.c
+sources   := $(filter-out $(if $(hdf5_libs),%/hdf5_none.c,$(with_hdf5)),$(sources))
+$(BUILD)/runtime/file/hdf5_%.o: CFLAGS += $(hdf5_cflags)
 $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@mkdir -p $(@D)
 	$(if $(installer),$(Q)$(installer) $(if $(filter test check demo,$(MAKECMDGOALS)),,--check))
 	@pkg-config --exists --print-errors $(packages) cmocka
+	@$(find_hdf5); test -n "$$hdf5" || echo 'HDF5: not found (libhdf5-openmpi-dev, libhdf5-mpich-dev): built without it'
 	@command -v $(MPICC) >/dev/null || { echo "$(MPICC): not found (MPICC= names the MPI compiler)" >&2; exit 1; }
-	@{ echo "package_cflags := $$(pkg-config --cflags $(packages))"; \
+	@$(find_hdf5); { echo "hdf5_cflags := $${hdf5:+$$(pkg-config --cflags $$hdf5)}"; \
+	   echo "hdf5_libs   := $${hdf5:+$$(pkg-config --libs-only-L --libs-only-l $$hdf5)}"; \
+	   echo "package_cflags := $$(pkg-config --cflags $(packages))"; \
 	   echo "package_libs   := $$(pkg-config --libs $(filter-out libcrypto,$(packages)))"; \
 	   echo "crypto_cflags  := $$(pkg-config --cflags libcrypto)"; \
 	   echo "crypto_libs    := $$(pkg-config --libs libcrypto)"; \
@@ -112,7 +125,7 @@ of_library = -DOLYMPUS_LIBRARY
 # nor the exception flags.
 kernel     = $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math
 link       = $(MPICC) -pthread $(sanitize)
-libs       = $(package_libs) -lm -lpthread
+libs       = $(package_libs) $(hdf5_libs) -lm -lpthread
 
 objects := $(sources:%.c=$(BUILD)/%.o) $(foreach isa,$(isas),$(cpu_kernels:%.c=$(BUILD)/%.$(isa).o))
 

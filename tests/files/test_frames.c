@@ -2,80 +2,14 @@
 /* run: layouts  Pictures of sharded matrices: every pixel, on any sharding; orientation, ranges, colours, the bar; what fails fails
  * on all ranks and leaves nothing. Read back by libpng. */
 #include "check.h"
-#include "check_session.h"
+#include "check_folder.h"
 #include "core/error.h"
 #include "faulty_storage.h"
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <olympus.h>
 #include <png.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* -- the folder of a test ------------------------------------------------------------------------------------------ */
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][128];
-    static int k;
-    k = (k + 1) % 4;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
-}
-
-static int files_there(void)
-{
-    int n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e = readdir(d); e; e = readdir(d))
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
-static void empty_folder(void)
-{
-    char path[512];
-    DIR *d = opendir(folder);
-    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-        if (e->d_name[0] != '.') {
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-            unlink(path);
-        }
-    if (d)
-        closedir(d);
-}
-
-/* One session for all tests. */
-static int start(void **state)
-{
-    static bool started;
-    int result = started ? 0 : check_start(state);
-    started = true;
-    snprintf(folder, sizeof folder, "/tmp/olympus-frames-%d", oly_process_count());
-    if (oly_process_index() == 0) {
-        mkdir(folder, 0777);
-        empty_folder();
-    }
-    oly_sync("the folder is there");
-    return result;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    oly_clear_error();
-    oly_sync("the folder is not needed any more");
-    if (oly_process_index() == 0) {
-        empty_folder();
-        rmdir(folder);
-    }
-    return 0;
-}
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
@@ -136,7 +70,7 @@ static oly_array numbers(int64_t rows, int64_t columns)
 static void every_element_is_a_pixel(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.png");
+    const char *path = check_path("a.png");
     for (int lower = 0; lower < 2; lower++) {
         assert_int_equal(oly_write_frame(path, numbers(3, 5), .colours = "grey", .scale = 1, .low = 0, .high = 14,
                                          .origin = lower ? "lower" : "upper"),
@@ -182,7 +116,7 @@ static void large_matrices_are_averaged_on_any_sharding(void **state)
     for (size_t k = 0; k < sizeof meshes / sizeof meshes[0]; k++)
         OLY_SCOPE
         {
-            const char *path = in_folder("mean.png");
+            const char *path = check_path("mean.png");
             oly_array x = matrix(101, 67, k % 2 ? OLY_FLOAT64 : OLY_FLOAT32, meshes[k][0], meshes[k][1]);
             assert_int_equal(oly_write_frame(path, x, .colours = "grey", .largest = 32, .low = -1, .high = 3), OLY_OK);
             oly_sync("written");
@@ -203,7 +137,7 @@ static void other_types(void **state)
     static const oly_dtype types[] = {OLY_INT16, OLY_UINT8, OLY_FLOAT16, OLY_BOOL, OLY_INT64};
     for (int k = 0; k < 5; k++) {
         oly_array x = oly_astype(oly_mod(numbers(8, 8), 2), types[k]);
-        const char *path = in_folder("types.png");
+        const char *path = check_path("types.png");
         assert_int_equal(oly_write_frame(path, x, .colours = "grey", .scale = 2), OLY_OK);
         oly_sync("written");
         image got = read_image(path);
@@ -218,7 +152,7 @@ static void other_types(void **state)
 /* Eight elements in a column: the range comes from the finite ones. */
 static image column_of(const char *colours, const double *value)
 {
-    const char *path = in_folder("column.png");
+    const char *path = check_path("column.png");
     oly_array x = oly_from_host(value, OLY_FLOAT64, 2, (int64_t[]){8, 1});
     x = oly_device_put(x, oly_named(oly_make_mesh("x=8"), "x"));
     assert_int_equal(oly_write_frame(path, x, .colours = colours, .scale = 1), OLY_OK);
@@ -262,12 +196,12 @@ static void frames_with_a_bar_have_one_size(void **state)
     for (int k = 0; k < 3; k++) {
         double factor = k == 0 ? 1 : k == 1 ? -1.2345e-7 : 1e12;
         oly_array x = oly_mul(matrix(20, 30, OLY_FLOAT64, "i=4, j=2", "i, j"), factor);
-        assert_int_equal(oly_write_frame(in_folder("bar-%03d.png"), x, .number = k, .bar = true, .colours = "grey"),
+        assert_int_equal(oly_write_frame(check_path("bar-%03d.png"), x, .number = k, .bar = true, .colours = "grey"),
                          OLY_OK);
         oly_sync("written");
         char name[32];
         snprintf(name, sizeof name, "bar-%03d.png", k);
-        image got = read_image(in_folder(name));
+        image got = read_image(check_path(name));
         assert_int_equal(got.height, 20 * 13);
         assert_int_equal(got.width, 30 * 13 + 8 + 16 + 8 + 60);
         int bar = 30 * 13 + 8, dark = 0;
@@ -285,45 +219,37 @@ static void names_may_have_a_number_and_percents(void **state)
 {
     (void)state;
     oly_array x = numbers(2, 2);
-    assert_int_equal(oly_write_frame(in_folder("100%%-%d-x.png"), x, .number = 42), OLY_OK);
+    assert_int_equal(oly_write_frame(check_path("100%%-%d-x.png"), x, .number = 42), OLY_OK);
     oly_sync("written");
-    assert_int_equal(access(in_folder("100%-42-x.png"), R_OK), 0);
+    assert_int_equal(access(check_path("100%-42-x.png"), R_OK), 0);
     static const char *const bad[] = {"a%s.png", "%d%d.png", "100%", "%-3d.png", "%99d.png"};
     for (int k = 0; k < 5; k++) {
-        assert_int_equal(oly_write_frame(in_folder(bad[k]), x), OLY_PARSE);
+        assert_int_equal(oly_write_frame(check_path(bad[k]), x), OLY_PARSE);
         assert_non_null(strstr(oly_last_error(), "frame-%05d.png"));
         oly_clear_error();
     }
 }
 
-#define REFUSED(call, status, text)                                                                                    \
-    do {                                                                                                               \
-        assert_int_equal(call, status);                                                                                \
-        if (!strstr(oly_last_error(), text))                                                                           \
-            fail_msg("\"%s\" is not in: %s", text, oly_last_error());                                                  \
-        oly_clear_error();                                                                                             \
-    } while (0)
-
 static void what_cannot_be_a_picture_is_refused(void **state)
 {
     (void)state;
-    const char *path = in_folder("none.png");
+    const char *path = check_path("none.png");
     oly_array x = numbers(4, 4);
-    REFUSED(oly_write_frame(NULL, x), OLY_INVALID, "path is NULL");
-    REFUSED(oly_write_frame(path, oly_ones(OLY_FLOAT32, 3)), OLY_SHAPE, "only a matrix");
-    REFUSED(oly_write_frame(path, oly_ones(OLY_FLOAT32, 3, 0)), OLY_SHAPE, "no pixels");
-    REFUSED(oly_write_frame(path, oly_astype(x, OLY_COMPLEX64)), OLY_DTYPE, "oly_abs");
-    REFUSED(oly_write_frame(path, x, .colours = "jet"), OLY_INVALID, "viridis");
-    REFUSED(oly_write_frame(path, x, .origin = "left"), OLY_INVALID, "lower");
-    REFUSED(oly_write_frame(path, x, .low = 1, .high = -1), OLY_INVALID, "less than");
-    REFUSED(oly_write_frame(path, x, .low = 1, .high = INFINITY), OLY_INVALID, "finite");
-    REFUSED(oly_write_frame(path, x, .number = -1), OLY_INVALID, "number");
-    REFUSED(oly_write_frame(path, x, .largest = 1 << 20), OLY_INVALID, "pixels");
-    REFUSED(oly_write_frame(in_folder("no/such/folder.png"), x), OLY_IO,
-            oly_process_index() == 0 ? "folder.png" : "rank 0");
-    REFUSED(oly_write_frame("/dev/null", x), OLY_IO, oly_process_index() == 0 ? "/dev/null" : "rank 0");
+    CHECK_FAILS(oly_write_frame(NULL, x), OLY_INVALID, "path is NULL");
+    CHECK_FAILS(oly_write_frame(path, oly_ones(OLY_FLOAT32, 3)), OLY_SHAPE, "only a matrix");
+    CHECK_FAILS(oly_write_frame(path, oly_ones(OLY_FLOAT32, 3, 0)), OLY_SHAPE, "no pixels");
+    CHECK_FAILS(oly_write_frame(path, oly_astype(x, OLY_COMPLEX64)), OLY_DTYPE, "oly_abs");
+    CHECK_FAILS(oly_write_frame(path, x, .colours = "jet"), OLY_INVALID, "viridis");
+    CHECK_FAILS(oly_write_frame(path, x, .origin = "left"), OLY_INVALID, "lower");
+    CHECK_FAILS(oly_write_frame(path, x, .low = 1, .high = -1), OLY_INVALID, "less than");
+    CHECK_FAILS(oly_write_frame(path, x, .low = 1, .high = INFINITY), OLY_INVALID, "finite");
+    CHECK_FAILS(oly_write_frame(path, x, .number = -1), OLY_INVALID, "number");
+    CHECK_FAILS(oly_write_frame(path, x, .largest = 1 << 20), OLY_INVALID, "pixels");
+    CHECK_FAILS(oly_write_frame(check_path("no/such/folder.png"), x), OLY_IO,
+                oly_process_index() == 0 ? "folder.png" : "rank 0");
+    CHECK_FAILS(oly_write_frame("/dev/null", x), OLY_IO, oly_process_index() == 0 ? "/dev/null" : "rank 0");
     oly_sync("all refused");
-    assert_int_equal(files_there(), 0);
+    assert_int_equal(check_files_there(), 0);
 }
 
 static void a_failed_write_leaves_nothing(void **state)
@@ -333,17 +259,17 @@ static void a_failed_write_leaves_nothing(void **state)
     for (long k = 1; k < 20; k++) {
         faulty_storage_begin(
             &(faulty_disk){.calls = FAULTY_CHANGES | FAULTY_OPEN | FAULTY_CLOSE, .fail_at = k, .error = ENOSPC});
-        oly_status st = oly_write_frame(in_folder("lost.png"), x);
+        oly_status st = oly_write_frame(check_path("lost.png"), x);
         faulty_storage_end();
         oly_sync("tried");
         if (st == OLY_OK) {
-            assert_int_equal(files_there(), 1);
+            assert_int_equal(check_files_there(), 1);
             assert_true(k > 4);
             return;
         }
         assert_int_equal(st, OLY_IO);
         oly_clear_error();
-        assert_int_equal(files_there(), 0);
+        assert_int_equal(check_files_there(), 0);
         oly_sync("looked");
     }
     fail_msg("it never succeeds");
@@ -358,52 +284,45 @@ static void without_memory_nothing_is_left(void **state)
     int failures = 0;
     for (long k = 0;; k++) {
         oly_fail_allocation(k);
-        oly_status st = oly_write_frame(in_folder("lost.png"), x, .bar = true);
+        oly_status st = oly_write_frame(check_path("lost.png"), x, .bar = true);
         oly_fail_allocation(-1);
         oly_clear_error();
         if (st == OLY_OK)
             break;
         assert_int_equal(st, OLY_MEMORY);
-        assert_int_equal(files_there(), 0);
+        assert_int_equal(check_files_there(), 0);
         failures++;
     }
     assert_true(failures > 5);
-    assert_int_equal(files_there(), 1);
+    assert_int_equal(check_files_there(), 1);
 }
 
 static void arrays_on_some_ranks_and_uncommitted_ones(void **state)
 {
     (void)state;
     oly_array few = oly_device_put(oly_reshape(oly_arange(12, OLY_FLOAT32), 3, 4), oly_named(oly_make_mesh("x=1"), ""));
-    assert_int_equal(oly_write_frame(in_folder("few.png"), few), OLY_OK);
-    REFUSED(oly_write_frame(in_folder("no/few.png"), few), OLY_IO, "");
+    assert_int_equal(oly_write_frame(check_path("few.png"), few), OLY_OK);
+    CHECK_FAILS(oly_write_frame(check_path("no/few.png"), few), OLY_IO, "");
     oly_array own = oly_reshape(oly_arange(12, OLY_FLOAT32), 3, 4);
-    assert_int_equal(oly_write_frame(in_folder("own.png"), own), OLY_OK);
-    REFUSED(oly_write_frame(in_folder("no/own.png"), own), OLY_IO, "");
+    assert_int_equal(oly_write_frame(check_path("own.png"), own), OLY_OK);
+    CHECK_FAILS(oly_write_frame(check_path("no/own.png"), own), OLY_IO, "");
     oly_sync("written");
-    assert_int_equal(files_there(), 2);
+    assert_int_equal(check_files_there(), 2);
 }
 
-static int finish_all(void **state)
-{
-    finish(state);
-    return check_finish(state);
-}
-
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, start, finish)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(every_element_is_a_pixel),
-        IN_FOLDER(large_matrices_are_averaged_on_any_sharding),
-        IN_FOLDER(other_types),
-        IN_FOLDER(what_is_not_finite_has_its_colour),
-        IN_FOLDER(frames_with_a_bar_have_one_size),
-        IN_FOLDER(names_may_have_a_number_and_percents),
-        IN_FOLDER(what_cannot_be_a_picture_is_refused),
-        IN_FOLDER(a_failed_write_leaves_nothing),
-        IN_FOLDER(without_memory_nothing_is_left),
-        cmocka_unit_test_setup_teardown(arrays_on_some_ranks_and_uncommitted_ones, start, finish_all),
+        CHECK_IN_FOLDER(every_element_is_a_pixel),
+        CHECK_IN_FOLDER(large_matrices_are_averaged_on_any_sharding),
+        CHECK_IN_FOLDER(other_types),
+        CHECK_IN_FOLDER(what_is_not_finite_has_its_colour),
+        CHECK_IN_FOLDER(frames_with_a_bar_have_one_size),
+        CHECK_IN_FOLDER(names_may_have_a_number_and_percents),
+        CHECK_IN_FOLDER(what_cannot_be_a_picture_is_refused),
+        CHECK_IN_FOLDER(a_failed_write_leaves_nothing),
+        CHECK_IN_FOLDER(without_memory_nothing_is_left),
+        CHECK_LAST_FOLDER(arrays_on_some_ranks_and_uncommitted_ones),
     };
     return CHECK_MAIN(tests);
 }

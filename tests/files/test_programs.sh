@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120.  Other programs read what examples/formats writes: ffmpeg its pictures. What is missing here is skipped, with the
-# reason.
+# run: timeout=120.  Other programs read what examples/formats writes: ffmpeg its pictures, VTK its images, h5py its HDF5, VTK its
+# XDMF; and examples/formats reads what h5py writes. What is missing here is
+# skipped, with the reason. CHECK_PYTHON names a Python that has their modules.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 examples=${BUILD:-build}/examples
@@ -40,6 +41,33 @@ if command -v ffmpeg >/dev/null; then
     check 'ffmpeg makes a film of the pictures' film
 else
     skip 'no film: ffmpeg is missing'
+fi
+
+python=${CHECK_PYTHON:-python3}
+# needs MODULE: can be imported?
+has() { "$python" -c "import $1" 2>"$scratch/why"; }
+if has vtk; then
+    check 'VTK reads the images' "$python" tests/files/read_vtk.py "$scratch/out"
+else
+    skip "VTK does not read the images: $python has no module vtk"
+fi
+
+if [[ ! -e $scratch/out/wave.h5 ]]; then
+    skip 'no HDF5: the library is built without it'
+elif has h5py; then
+    check 'h5py reads the data sets' "$python" tests/files/read_hdf5.py read "$scratch/out"
+    check 'h5py writes a file' "$python" tests/files/read_hdf5.py write "$scratch/out"
+    for layout in 1x8 2x4 4x2 8x1; do
+        check "h5py's file is read on $layout" launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 60 \
+            "${BUILD:-build}/tests/test_hdf5" "$scratch/out/other.h5"
+    done
+    if has 'vtk; vtk.vtkXdmfReader'; then
+        check 'VTK reads the series' "$python" tests/files/read_xdmf.py "$scratch/out"
+    else
+        skip "VTK does not read XDMF: $python has no vtkXdmfReader"
+    fi
+else
+    skip "h5py does not read HDF5: $python has no module h5py"
 fi
 
 echo "CHECK: $passed passed, $failed failed, $skipped skipped"

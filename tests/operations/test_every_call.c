@@ -236,6 +236,16 @@ static oly_gradient_options give_oly_gradient_options(int pick)
                                      [NONSENSE] = {.argnums = "?"}};
     return o[pick];
 }
+static const double *give_const_double_p(int pick)
+{
+    static const double values[4096] = {1, 2};
+    return pick == FINE ? values : NULL;
+}
+static double *give_double_p(int pick)
+{
+    static double values[4096];
+    return pick == FINE ? values : NULL;
+}
 static oly_frame_options give_oly_frame_options(int pick)
 {
     oly_frame_options o[PICKS] = {[NOT_GIVEN] = {.number = -1},
@@ -262,6 +272,27 @@ static oly_restore_options give_oly_restore_options(int pick)
                                     [GONE] = {.only_step = give_const_int64_t_p(GONE)},
                                     [OTHER_KIND] = {.shardings = give_const_oly_sharding_p(OTHER_KIND)},
                                     [NONSENSE] = {.n_values = INT_MIN}};
+    return o[pick];
+}
+static oly_hdf5_options give_oly_hdf5_options(int pick)
+{
+    oly_hdf5_options o[PICKS] = {[NOT_GIVEN] = {.rows = -1},
+                                 [GONE] = {.append = true, .rows = INT64_MAX},
+                                 [OTHER_KIND] = {.chunks = give_const_int64_t_p(NOT_GIVEN)},
+                                 [NONSENSE] = {.rows = 1, .fresh = true}};
+    return o[pick];
+}
+static oly_xdmf_options give_oly_xdmf_options(int pick)
+{
+    oly_xdmf_options o[PICKS] = {[NOT_GIVEN] = {.dimensions = -1}, [GONE] = {.times = give_const_char_p(NONSENSE)}};
+    return o[pick];
+}
+static oly_vti_options give_oly_vti_options(int pick)
+{
+    oly_vti_options o[PICKS] = {[NOT_GIVEN] = {.number = -1},
+                                [GONE] = {.series = give_const_char_p(NONSENSE)},
+                                [OTHER_KIND] = {.dimensions = INT_MAX},
+                                [NONSENSE] = {.dimensions = -1, .time = -1e300}};
     return o[pick];
 }
 static oly_jit_options give_oly_jit_options(int pick)
@@ -470,27 +501,17 @@ static bool among(const char *name, const char *const *list)
     return false;
 }
 
-static const char *const at_any_time[] = {"oly_range_push",
-                                          "oly_range_pop",
-                                          "oly_progress_with",
-                                          "oly_status_name",
-                                          "oly_status_text",
-                                          "oly_simulated",
-                                          "oly_version",
-                                          "oly_print_options",
-                                          "oly_set_error_mode",
-                                          "oly_last_status",
-                                          "oly_last_error",
-                                          "oly_clear_error",
-                                          "oly_dtype_name",
-                                          "oly_dtype_size",
-                                          "oly_x64_enabled",
-                                          "oly_promote_types",
-                                          "oly_explain_names",
-                                          "oly_init",
-                                          "oly_distributed_initialize",
-                                          "oly_init_comm",
-                                          NULL};
+static const char *const at_any_time[] = {"oly_hdf5_available", "oly_range_push",
+                                          "oly_range_pop",      "oly_progress_with",
+                                          "oly_status_name",    "oly_status_text",
+                                          "oly_simulated",      "oly_version",
+                                          "oly_print_options",  "oly_set_error_mode",
+                                          "oly_last_status",    "oly_last_error",
+                                          "oly_clear_error",    "oly_dtype_name",
+                                          "oly_dtype_size",     "oly_x64_enabled",
+                                          "oly_promote_types",  "oly_explain_names",
+                                          "oly_init",           "oly_distributed_initialize",
+                                          "oly_init_comm",      NULL};
 /* They start or end what this test needs, or read the error that it reads. */
 static const char *const not_here[] = {"oly_init",          "oly_distributed_initialize",
                                        "oly_init_comm",     "oly_finalize",
