@@ -194,7 +194,7 @@ oly_status oly_crew_agree_same(const oly_crew *crew, oly_status mine, uint64_t a
     if (!all && mine == OLY_OK)
         mine = oly_out_of_memory(sizeof *all * (size_t)crew->n, "agreeing on a file");
     oly_status st = oly_crew_agree_on(crew, mine, 1, &number, all ? all : &number);
-    for (int m = 1; m < crew->n && st == OLY_OK && crew->me >= 0; m++)
+    for (int m = 1; m < crew->n && st == OLY_OK && crew->me >= 0 && all; m++)
         if (all[m] != all[0])
             st =
                 oly_fail(OLY_DIVERGED,

@@ -86,7 +86,7 @@ static oly_status count(const oly_crew *crew, table *t)
     for (int k = crew->me; k < t->pieces && st == OLY_OK; k += crew->n)
         st = count_piece(t, k, &mine[k / crew->n * 2], &mine[k / crew->n * 2 + 1]);
     st = oly_crew_agree_on(crew, st, each * 2, mine ? mine : (int64_t[1]){0}, all);
-    for (int k = 0; k < t->pieces && st == OLY_OK; k++) {
+    for (int k = 0; k < t->pieces && st == OLY_OK && all && t->lines && t->rows; k++) {
         const int64_t *theirs = all + ((int64_t)(k % crew->n) * each + k / crew->n) * 2;
         t->lines[k] = theirs[0];
         t->rows[k] = theirs[1];

@@ -115,7 +115,7 @@ static oly_status write_table(const oly_crew *crew, oly_status mine, const char 
     bytes = r->at;
     oly_status st = oly_crew_agree_on(crew, mine, 1, &bytes, all ? all : &bytes);
     r->at = 0;
-    for (int m = 0; m < crew->n && st == OLY_OK; m++) {
+    for (int m = 0; m < crew->n && st == OLY_OK && all; m++) {
         r->at += m < crew->me ? all[m] : 0;
         size += all[m];
     }

@@ -52,7 +52,7 @@ oly_status oly_shared_agree(const oly_crew *crew, oly_status mine, uint64_t argu
     if (!all && mine == OLY_OK)
         mine = oly_out_of_memory(sizeof seen * (size_t)crew->n, "reading a file");
     oly_status st = oly_crew_agree_on(crew, mine, COMPARED, seen, all ? all : seen);
-    for (int m = 1; m < crew->n && st == OLY_OK && crew->me >= 0; m++)
+    for (int m = 1; m < crew->n && st == OLY_OK && crew->me >= 0 && all; m++)
         if (memcmp(all, all + (int64_t)m * COMPARED, sizeof seen) != 0)
             st = differ(crew, m, all, all + (int64_t)m * COMPARED, f->path);
     oly_release(all);

@@ -215,7 +215,7 @@ static oly_status read_arrays(const oly_crew *crew, request *r, oly_shared_file 
     for (int k = 0; k < r->n && st == OLY_OK; k++)
         st = read_array(crew, r, f->file, k, &mine[k]);
     st = oly_crew_agree_on(crew, st, r->n, mine ? mine : (int64_t[1]){0}, all);
-    if (st == OLY_OK)
+    if (st == OLY_OK && all)
         st = check_stored(crew, r, all); /* the same on all */
     oly_release(mine);
     if (st != OLY_OK) {

@@ -169,7 +169,7 @@ static oly_status add_checksums(const oly_crew *crew, plan *p, int file, const c
     for (int k = 0; k < n && st == OLY_OK; k++)
         st = oly_npz_share_of_crc(crew, file, path, p->entry[k].begin, p->zip.member[k].size, &mine[k]);
     st = oly_crew_agree_on(crew, st, n, mine ? mine : (int64_t[1]){0}, all);
-    for (int k = 0; k < n && st == OLY_OK; k++)
+    for (int k = 0; k < n && st == OLY_OK && all; k++)
         p->zip.member[k].crc = oly_npz_crc_of_shares(crew, p->zip.member[k].size, all + k, n);
     oly_release(mine);
     return st;

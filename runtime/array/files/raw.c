@@ -110,7 +110,7 @@ static oly_status save_members(const oly_crew *crew, oly_status mine, const requ
     if (!all && st == OLY_OK)
         st = oly_out_of_memory(sizeof *all * (size_t)crew->n, "writing a file");
     st = oly_crew_agree_on(crew, st, 1, &there, all ? all : &there);
-    bool in_place = st == OLY_OK && all[0];
+    bool in_place = st == OLY_OK && all && all[0];
     oly_release(all);
     OLY_TRY(st);
     if (!in_place)
