@@ -137,28 +137,35 @@ static void spread_body(void *context, int i)
         oly_advance_exchanges(s->run);
 }
 
+/* On this thread, one device after the other. */
+static void run_here(spread *s)
+{
+    oly_run *r = s->run;
+    const oly_step *step = s->step;
+    bool shows = r->label && step->work >= WORTH_SHOWING;
+    int64_t first = r->label ? oly_ticks() : 0;
+    for (int d = 0; d < r->plan->n_devices; d++) {
+        int64_t begin = shows ? oly_ticks() : 0;
+        int n = chunks_on(s, d);
+        for (int c = 0; c < n; c++) {
+            run_chunk(s, d, c);
+            if (s->under_way && step->work >= WORTH_SHARING)
+                oly_advance_exchanges(r);
+        }
+        if (shows && n > 0)
+            oly_show_part(r, d, begin);
+    }
+    if (first && !shows)
+        oly_show_together(r, first);
+}
+
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
     spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
-    if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
-        bool shows = r->label && step->work >= WORTH_SHOWING;
-        int64_t first = r->label ? oly_ticks() : 0;
-        for (int d = 0; d < r->plan->n_devices; d++) {
-            int64_t begin = shows ? oly_ticks() : 0;
-            int n = chunks_on(&s, d);
-            for (int c = 0; c < n; c++) {
-                run_chunk(&s, d, c);
-                if (s.under_way && step->work >= WORTH_SHARING)
-                    oly_advance_exchanges(r);
-            }
-            if (shows && n > 0)
-                oly_show_part(r, d, begin);
-        }
-        if (first && !shows)
-            oly_show_together(r, first);
-        return;
-    }
-    oly_parallel(step->prepared->total[phase], spread_body, &s);
+    if (step->work < WORTH_SHARING || oly_workers_count() == 1)
+        run_here(&s);
+    else
+        oly_parallel(step->prepared->total[phase], spread_body, &s);
 }
 
 static void compute_device(const oly_device_work *w)
