@@ -240,6 +240,30 @@ static void damaged_files_are_refused(void **state)
     }
 }
 
+/* Ranks whose path leads to files of their own, as on disks that hosts do not share. */
+static void ranks_that_see_different_files(void **state)
+{
+    (void)state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    bool own = oly_process_index() > 0;
+    oly_array x = oly_device_put(oly_arange(64, OLY_INT32), oly_named(oly_make_mesh("i=8"), "i"));
+    assert_int_equal(oly_save_npy(check_files_path("x.npy"), x), OLY_OK);
+    assert_int_equal(oly_save_npy(check_files_path("other"), oly_arange(65, OLY_INT32)), OLY_OK);
+    if (oly_process_index() == 0) {
+        assert_int_equal(mkdir(check_files_path("own"), 0777), 0);
+        assert_int_equal(rename(check_files_path("other"), check_files_path("own/x.npy")), 0);
+    }
+    oly_sync("moved");
+    assert_int_equal(chdir(own ? check_files_path("own") : check_files_folder()), 0);
+    if (oly_process_count() > 1) {
+        refused(oly_load_npy("x.npy", oly_named(oly_make_mesh("i=8"), "i")), OLY_IO, "not the same file everywhere");
+        expect_error(oly_save_npy("y.npy", x), OLY_IO, "a file system that all hosts share");
+    }
+    assert_int_equal(chdir(before), 0);
+    assert_string_equal(check_files_names(), "own x.npy");
+}
+
 static void traced(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = in[0];
@@ -456,6 +480,7 @@ int main(void)
         TEST(every_failing_call_leaves_everything_as_it_was),
         TEST(a_full_disk_on_one_rank_is_an_error_on_all),
         TEST(damaged_files_are_refused),
+        TEST(ranks_that_see_different_files),
         TEST(not_while_tracing),
         TEST(ranks_that_the_mesh_leaves_out_may_call),
         TEST(memory_is_bounded),
