@@ -87,24 +87,33 @@ static void make_file(const char *path)
     unlink(other);
 }
 
-static bool take_own(char *why, size_t size)
+/* The secret's file in this folder, which is made if it can be. False: it can neither be made nor read. */
+static bool find_in(char *folder, char *path, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char folder[512], path[560];
-    int n = cache && cache[0] == '/' ? snprintf(folder, sizeof folder, "%s/olympus", cache)
-            : home && home[0] == '/' ? snprintf(folder, sizeof folder, "%s/.cache/olympus", home)
-                                     : snprintf(folder, sizeof folder, "/tmp/olympus-%u", (unsigned)geteuid());
-    if (n < 0 || (size_t)n >= sizeof folder)
-        return false;
     for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         mkdir(folder, 0700);
         *slash = '/';
     }
     mkdir(folder, 0700);
-    snprintf(path, sizeof path, "%s/secret", folder);
+    snprintf(path, size, "%s/secret", folder);
     if (access(path, F_OK) != 0)
         make_file(path);
+    return access(path, R_OK) == 0;
+}
+
+/* In the user's cache folder; in the temporary folder where users of containers have no home. */
+static bool take_own(char *why, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char folder[512], path[560];
+    int n = cache && cache[0] == '/' ? snprintf(folder, sizeof folder, "%s/olympus", cache)
+            : home && home[0] == '/' ? snprintf(folder, sizeof folder, "%s/.cache/olympus", home)
+                                     : (int)sizeof folder;
+    if (n < 0 || (size_t)n >= sizeof folder || !find_in(folder, path, sizeof path)) {
+        snprintf(folder, sizeof folder, "/tmp/olympus-%u", (unsigned)geteuid());
+        find_in(folder, path, sizeof path);
+    }
     return take_file(path, why, size);
 }
 
