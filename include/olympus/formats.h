@@ -166,6 +166,15 @@ OLY_API oly_status oly_save_xdmf_with(const char *path, const char *hdf5, const 
 #define oly_save_xdmf_(path, hdf5, names, ...)                                                                         \
     OLY_AT_AS(oly_save_xdmf, oly_save_xdmf_with)(path, hdf5, names, OLY_OPTIONS_(oly_xdmf_options, __VA_ARGS__))
 
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_write_frame_with(...) OLY_AT_AS(oly_write_frame, oly_write_frame_with)(__VA_ARGS__)
+#define oly_save_vti_with(...)    OLY_AT_AS(oly_save_vti, oly_save_vti_with)(__VA_ARGS__)
+#define oly_save_hdf5_with(...)   OLY_AT_AS(oly_save_hdf5, oly_save_hdf5_with)(__VA_ARGS__)
+#define oly_save_xdmf_with(...)   OLY_AT_AS(oly_save_xdmf, oly_save_xdmf_with)(__VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif
