@@ -76,7 +76,8 @@ static oly_status ask(oly_arena *arena, const char *path, bool dump, recorder *r
     if (!told)
         st = oly_fail(OLY_TIMEOUT, "%s: no answer within %d s; is the process stopped?", path, ANSWER_MS / 1000);
     else if (strncmp(oly_text_chars(&answer), "refused\t", 8) == 0)
-        st = oly_fail(OLY_STATE, "%s: %.*s", path, (int)strcspn(answer.chars + 8, "\n"), answer.chars + 8);
+        st = oly_fail(OLY_STATE, "%s: %.*s", path, (int)strcspn(oly_text_chars(&answer) + 8, "\n"),
+                      oly_text_chars(&answer) + 8);
     else
         st = recorder_read(arena, path, oly_text_chars(&answer), answer.length, r);
     oly_text_free(&answer);

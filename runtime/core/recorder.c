@@ -83,7 +83,8 @@ void oly_recorder_begin(const char *job, int rank, int ranks)
         choose_folder();
         own.file[0] = 0;
         own.ends_with = NULL;
-        own.peer_recorded = own.end_recorded = false;
+        own.peer_recorded = false;
+        own.end_recorded = false;
         for (int k = 0; k < OLY_N_STATUS; k++)
             own.recorded[k] = false;
     }
@@ -100,7 +101,8 @@ void oly_recorder_arm(void)
 
 void oly_recorder_end(void)
 {
-    own.begun = own.armed = false;
+    own.begun = false;
+    own.armed = false;
 }
 
 const char *oly_recorder_job(void)
