@@ -323,6 +323,24 @@ static void checks_in_derivatives(void **state)
     assert_int_equal(oly_call(g, OLY_IN(oly_mul(x, 0.5)), OLY_OUT(y)), OLY_OK);
 }
 
+static void prints_and_checks(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_debug_print("{}", oly_slice(in[0], "3"));
+    oly_check(oly_lt(in[0], 15), "is {}", in[0]);
+    out[0] = in[0];
+}
+
+static void over_explicit_axes(void **state)
+{
+    (void)state;
+    oly_array y = NULL, e = oly_device_put(oly_device_put(x, oly_named(mesh, "")),
+                                           oly_named(oly_make_mesh("i=4:explicit, j=2:explicit"), "i, j"));
+    begin();
+    CHECK_FAILS(oly_call(oly_jit(prints_and_checks, 1, 1), OLY_IN(e), OLY_OUT(y)), "at index (3, 3): is 15.0");
+    expect_once("[12. 13. 14. 15.]\n");
+}
+
 static void failing_allocations_are_errors(void **state)
 {
     (void)state;
@@ -361,6 +379,7 @@ int main(void)
         TEST(ends_loops_and_other_effects),
         TEST(checks_in_maps_name_the_first_element),
         TEST(checks_in_derivatives),
+        TEST(over_explicit_axes),
         TEST(failing_allocations_are_errors),
         TEST(ends),
     };

@@ -51,9 +51,17 @@ static oly_status position_in(oly_graph *g, const oly_type *like, oly_node **out
     return oly_graph_add(g, OLY_OP_position, 0, NULL, &p, out);
 }
 
+/* Over Explicit axes the search moves data, which is not the program's: it has no sharding types. */
+static oly_status untyped(oly_graph *g, oly_node **x)
+{
+    const oly_type *t = &(*x)->type;
+    return t->mesh && t->mesh->explicit_axes && !t->varying && !t->unreduced ? oly_build_auto_axes(g, *x, x) : OLY_OK;
+}
+
 oly_status oly_first_find(oly_first *s, oly_node *condition, oly_node **fails, oly_node **where)
 {
     oly_node *position, *none, *least;
+    OLY_TRY(untyped(s->g, &condition));
     s->shape = condition->type;
     OLY_TRY(position_in(s->g, &s->shape, &position));
     OLY_TRY(number_like(s->g, OLY_UINT64, -1, &s->shape, &none));
@@ -81,6 +89,7 @@ static bool broadcasts(const oly_type *x, const oly_type *to)
 oly_status oly_first_value(oly_first *s, oly_node **x)
 {
     oly_node *zero;
+    OLY_TRY(untyped(s->g, x));
     if (!s->chosen || !broadcasts(&(*x)->type, &s->shape))
         return OLY_OK;
     oly_op op = (*x)->type.dtype == OLY_BOOL ? OLY_OP_reduce_or : OLY_OP_reduce_sum;
