@@ -167,8 +167,11 @@ oly_measured oly_label_measured(int label)
     if (runs == 0)
         return (oly_measured){0};
     double second = oly_ticks_line().ns_per_tick * 1e-9;
-    return (oly_measured){runs, (double)atomic_load(&l->ticks) / (double)runs * second,
-                          (double)atomic_load(&l->most) * second};
+    int64_t ticks = atomic_load(&l->ticks), most = atomic_load(&l->most);
+    oly_measured m = {.runs = runs};
+    m.mean = (double)ticks * second / (double)runs;
+    m.most = (double)most * second;
+    return m;
 }
 
 static const char *copy_of(const char *text, char **room)

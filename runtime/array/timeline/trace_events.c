@@ -139,10 +139,14 @@ static void label_arguments(writer *w, const oly_label *l)
     site_arguments(w, l);
 }
 
-static void say_track(writer *w, int track, int order, const char *format, int number)
+/* number -1: none. */
+static void say_track(writer *w, int track, int order, const char *what, int number)
 {
     char text[64];
-    snprintf(text, sizeof text, format, number);
+    if (number < 0)
+        snprintf(text, sizeof text, "%s", what);
+    else
+        snprintf(text, sizeof text, "%s %d", what, number);
     open_event(w, 'M', track);
     name(w, "__metadata", "thread_name");
     open_arguments(w);
@@ -214,7 +218,7 @@ static void exchange(writer *w, const oly_span *s)
         lane++;
     w->lane_end[lane] = s->end;
     for (; w->lanes <= lane; w->lanes++)
-        say_track(w, EXCHANGES + w->lanes, 200 + w->lanes, w->lanes ? "exchanges %d" : "exchanges", w->lanes + 1);
+        say_track(w, EXCHANGES + w->lanes, 200 + w->lanes, "exchanges", w->lanes ? w->lanes + 1 : -1);
     open_slice(w, EXCHANGES + lane, s->begin, s->end);
     const oly_label *l = oly_label_get(s->label);
     name(w, "exchange", "exchange");
@@ -249,7 +253,7 @@ static void message(writer *w, const oly_span *s)
     bool sends = s->kind == OLY_EVENT_SEND;
     const oly_label *l = oly_label_get(s->label);
     if (!w->messages)
-        say_track(w, MESSAGES, 100, "messages", 0);
+        say_track(w, MESSAGES, 100, "messages", -1);
     w->messages = true;
     snprintf(text, sizeof text, sends ? "send to rank %d" : "receive from rank %d", (int)s->a);
     open_slice(w, MESSAGES, s->begin, s->end);
@@ -380,12 +384,12 @@ static void introduce(writer *w)
     integer(w, "sort_index", w->rank);
     close_event(w);
     for (int d = 0; d < w->n_devices; d++)
-        say_track(w, DEVICES + d, d, "device %d", oly_mesh_first_local() + d);
+        say_track(w, DEVICES + d, d, "device", oly_mesh_first_local() + d);
     for (int t = 0, workers = 0; t < oly_timeline_threads(); t++) {
         const char *thread = oly_timeline_thread_name(t);
         bool worker = thread && strcmp(thread, "worker") == 0;
         workers += worker;
-        say_track(w, THREADS + t, 1000 + t, worker ? "worker %d" : thread ? thread : "thread %d", worker ? workers : t);
+        say_track(w, THREADS + t, 1000 + t, thread ? thread : "thread", worker ? workers : thread ? -1 : t);
     }
 }
 
