@@ -77,7 +77,7 @@ sed '/gpus-per-node/d' "$templates/slurm-gpu.sbatch" >"$scratch/gpu.sbatch" # th
 submit --export=ALL,OLYMPUS_NUM_CPU_DEVICES=1 --cpus-per-task=2 "$scratch/gpu.sbatch" "$root/$build/examples/toy"
 check 'slurm-gpu.sbatch: but for its GPUs' sum_from 8
 
-# Asked to stop in the middle, as before the time limit, it saves, is queued again, and goes on on one node instead of two.
+# Asked to stop in the middle, as before the time limit, it saves, is queued again, and goes on; on one node where Slurm allows it.
 submit --export=ALL,OLYMPUS_NUM_CPU_DEVICES=2 "$templates/slurm-requeue.sbatch" "$root/$build/examples/heat2d" --size 64 --steps 100000000 \
     --no-check --png "$scratch/plate.png" --checkpoint "$scratch/saved" --checkpoint-every 1000 --restart
 saved() { compgen -G "$scratch/saved/step-*" >/dev/null; }
