@@ -5,7 +5,7 @@
  *                     calls, exchanges, long waits, meetings, planning, new memory, ranges, failures
  *   timeline          OLYMPUS_TIMELINE (timeline.h): all of these and every step, chunk and message, in buffers of each thread
  *
- * Events that only the timeline takes are behind oly_timeline_on(), one predictable branch. Callable from every layer. */
+ * Events that only the timeline takes are behind oly_timeline_shows(), one predictable branch. Callable from every layer. */
 #ifndef OLY_CORE_EVENTS_H
 #define OLY_CORE_EVENTS_H
 #include "core/error.h"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120.  NumPy and Olympus read what the other one has written, now, with the NumPy of this machine: PYTHON names the
+# run: timeout=120.  NumPy and Olympus read what the other one has written, now, with the NumPy of this machine: CHECK_PYTHON names the
 # interpreter. Without NumPy: skipped (the files in tests/files/data are read all the same by test_numpy_files).
 set -u
 cd "$(dirname "$0")/../.." || exit
-python=${PYTHON:-python3} build=${BUILD:-build}
+python=${CHECK_PYTHON:-python3} build=${BUILD:-build}
 "$python" -c 'import numpy' 2>/dev/null || { echo "$python has no numpy: skipped"; exit 77; }
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

@@ -100,7 +100,7 @@ texts = []
 pty.spawn(sys.argv[1:], lambda f: texts.append(__import__("os").read(f, 4096)) or texts[-1])
 sys.exit(bool(b"".join(texts)))' "$program" progress
 
-perfetto=${PERFETTO_PYTHON:-python3}
+perfetto=${CHECK_PYTHON:-python3}
 "$perfetto" tests/timeline/check_trace.py "$scratch/4x2.json" 4 --perfetto >"$scratch/why" 2>&1
 case $? in
 0) passed=$((passed + 1)); echo "ok    Perfetto's trace processor reads it" ;;
