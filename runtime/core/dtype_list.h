@@ -63,8 +63,8 @@
 #define OLY_REAL_TYPES(X, a)    OLY_INTEGER_TYPES(X, a) OLY_NARROW_TYPES(X, a) OLY_WIDE_TYPES(X, a)
 #define OLY_EVERY_TYPE(X, a)    OLY_BOOL_TYPES(X, a) OLY_REAL_TYPES(X, a) OLY_COMPLEX_TYPES(X, a)
 
-#define OLY_NOTHING()
-#define OLY_LATER(list)           list##_LATER OLY_NOTHING()()
+#define OLY_EMPTY()
+#define OLY_LATER(list)           list##_LATER OLY_EMPTY()()
 #define OLY_AGAIN(...)            __VA_ARGS__
 #define OLY_INTEGER_TYPES_LATER() OLY_INTEGER_TYPES
 #define OLY_NARROW_TYPES_LATER()  OLY_NARROW_TYPES

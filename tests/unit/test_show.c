@@ -4,12 +4,10 @@
 #include "check_oracle.h"
 #include "array/draw.h"
 #include "array/format.h"
-#include "array/png.h"
 #include "array/printf.h"
 #include "core/error.h"
 #include <dirent.h>
 #include <math.h>
-#include <png.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -400,193 +398,6 @@ static void only_one_and_two_dimensions_are_drawn(void **state)
     expect_text(&text, "");
 }
 
-/* -- pictures ------------------------------------------------------------------------------------------- */
-
-typedef struct image {
-    int height, width;
-    unsigned char *rgb;
-} image;
-
-static char folder[] = "/tmp/test_show.XXXXXX";
-static char picture_path[64], temporary_path[64];
-
-static void make_folder(void)
-{
-    if (!picture_path[0]) {
-        assert_non_null(mkdtemp(folder));
-        snprintf(picture_path, sizeof picture_path, "%s/a.png", folder);
-        snprintf(temporary_path, sizeof temporary_path, "%s/a.png.tmp", folder);
-    }
-}
-
-static int entries_of(const char *path)
-{
-    int n = 0;
-    DIR *d = opendir(path);
-    assert_non_null(d);
-    for (const struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-/* Reads the picture with libpng and removes it. */
-static image read_picture(void)
-{
-    png_image png = {.version = PNG_IMAGE_VERSION};
-    assert_int_not_equal(png_image_begin_read_from_file(&png, picture_path), 0);
-    png.format = PNG_FORMAT_RGB;
-    image i = {.height = (int)png.height, .width = (int)png.width, .rgb = malloc(PNG_IMAGE_SIZE(png))};
-    assert_non_null(i.rgb);
-    assert_int_not_equal(png_image_finish_read(&png, NULL, i.rgb, 0, NULL), 0);
-    assert_int_equal(unlink(picture_path), 0);
-    assert_int_equal(entries_of(folder), 0); /* nothing else is left */
-    return i;
-}
-
-static const unsigned char *pixel(const image *i, int row, int column)
-{
-    return i->rgb + 3 * ((size_t)row * (size_t)i->width + (size_t)column);
-}
-
-static double lightness(const unsigned char *rgb)
-{
-    return 0.2126 * pow(rgb[0] / 255.0, 2.2) + 0.7152 * pow(rgb[1] / 255.0, 2.2) + 0.0722 * pow(rgb[2] / 255.0, 2.2);
-}
-
-static void small_matrices_are_enlarged(void **state)
-{
-    (void)state;
-    make_folder();
-    const float values[6] = {0, 1, NAN, -5, 7, 0.5f};
-    assert_int_equal(oly_png_write(picture_path, 2, 3, values, 0, 1), OLY_OK);
-    image i = read_picture();
-    assert_int_equal(i.height, 256);
-    assert_int_equal(i.width, 384);
-    for (int row = 0; row < i.height; row++)
-        for (int column = 0; column < i.width; column++)
-            assert_memory_equal(pixel(&i, row, column), pixel(&i, row / 128 * 128, column / 128 * 128), 3);
-    const unsigned char *low = pixel(&i, 0, 0), *high = pixel(&i, 0, 128), *middle = pixel(&i, 128, 256);
-    assert_memory_equal(pixel(&i, 0, 256), "\x80\x80\x80", 3);
-    assert_memory_equal(pixel(&i, 128, 0), low, 3);    /* below the range */
-    assert_memory_equal(pixel(&i, 128, 128), high, 3); /* above it */
-    assert_true(lightness(low) < 0.01 && lightness(high) > 0.9);
-    assert_true(lightness(middle) > lightness(low) + 0.1 && lightness(middle) < lightness(high) - 0.1);
-    free(i.rgb);
-}
-
-static void larger_values_are_brighter(void **state)
-{
-    (void)state;
-    make_folder();
-    float values[1024];
-    for (int k = 0; k < 1024; k++)
-        values[k] = (float)k;
-    assert_int_equal(oly_png_write(picture_path, 1, 1024, values, 0, 1023), OLY_OK);
-    image i = read_picture();
-    assert_int_equal(i.height, 1);
-    assert_int_equal(i.width, 1024);
-    for (int k = 8; k < 1024; k += 8)
-        assert_true(lightness(pixel(&i, 0, k)) > lightness(pixel(&i, 0, k - 8)));
-    free(i.rgb);
-}
-
-static void large_matrices_are_averaged(void **state)
-{
-    (void)state;
-    make_folder();
-    const int height = 3000, width = 1501;
-    float *values = malloc((size_t)height * (size_t)width * sizeof *values);
-    assert_non_null(values);
-    for (int row = 0; row < height; row++)
-        for (int column = 0; column < width; column++)
-            values[row * width + column] = row < height / 2 ? 1 : 0;
-    values[0] = NAN;
-    assert_int_equal(oly_png_write(picture_path, height, width, values, 0, 1), OLY_OK);
-    image i = read_picture();
-    assert_int_equal(i.height, 1024);
-    assert_int_equal(i.width, 512);
-    assert_memory_equal(pixel(&i, 0, 0), "\x80\x80\x80", 3);
-    assert_true(lightness(pixel(&i, 511, 511)) > 0.9);
-    assert_true(lightness(pixel(&i, 512, 0)) < 0.01);
-    free(i.rgb);
-    free(values);
-}
-
-static void bad_pictures_are_refused(void **state)
-{
-    (void)state;
-    make_folder();
-    const float one = 1;
-    expect_failure(oly_png_write(picture_path, 0, 3, &one, 0, 1), OLY_SHAPE, "0 x 3");
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 1, 1), OLY_INVALID, "from 1 to 1");
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, INFINITY), OLY_INVALID, "from 0 to inf");
-    expect_failure(oly_png_write("/nowhere/at/all.png", 1, 1, &one, 0, 1), OLY_IO, "/nowhere/at/all.png: No such file");
-    assert_int_equal(mkdir(picture_path, 0700), 0);
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
-    assert_int_equal(rmdir(picture_path), 0);
-    assert_int_equal(mkfifo(picture_path, 0600), 0); /* a device is treated the same */
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
-    assert_int_equal(unlink(picture_path), 0);
-    assert_int_equal(entries_of(folder), 0);
-}
-
-/* Links placed where the picture will be, or where it is written first: their targets are not changed. */
-static void planted_links_are_not_followed(void **state)
-{
-    (void)state;
-    make_folder();
-    const float one = 1;
-    char victim[sizeof folder + 20], text[8] = "";
-    snprintf(victim, sizeof victim, "%s/victim", folder);
-    FILE *file = fopen(victim, "w");
-    assert_non_null(file);
-    fputs("precious", file);
-    fclose(file);
-    assert_int_equal(symlink(victim, picture_path), 0);
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
-    assert_int_equal(unlink(picture_path), 0);
-    assert_int_equal(symlink(victim, temporary_path), 0);
-    assert_int_equal(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_OK);
-    file = fopen(victim, "r");
-    assert_int_equal(fread(text, 1, sizeof text, file), 8);
-    fclose(file);
-    assert_memory_equal(text, "precious", 8);
-    struct stat made;
-    assert_int_equal(stat(picture_path, &made), 0);
-    assert_true(S_ISREG(made.st_mode));
-    assert_int_equal(made.st_mode & 0600, 0600);
-    assert_int_equal(entries_of(folder), 3);
-    assert_int_equal(unlink(victim) | unlink(temporary_path) | unlink(picture_path), 0);
-}
-
-/* Incompressible noise, and files limited to 4 kB: as on a full disk. The previous picture stays. */
-static void full_disks_leave_the_old_picture(void **state)
-{
-    (void)state;
-    make_folder();
-    struct rlimit before, small;
-    static float noise[300 * 300];
-    for (int k = 0; k < 300 * 300; k++)
-        noise[k] = (float)((uint32_t)k * 2654435761u >> 8 & 0xFF);
-    assert_int_equal(oly_png_write(picture_path, 1, 1, noise, 0, 1), OLY_OK);
-    getrlimit(RLIMIT_FSIZE, &before);
-    small = (struct rlimit){4096, before.rlim_max};
-    signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
-    oly_status status = oly_png_write(picture_path, 300, 300, noise, 0, 255);
-    setrlimit(RLIMIT_FSIZE, &before);
-    expect_failure(status, OLY_IO, "File too large");
-    image i = read_picture();
-    assert_int_equal(i.width, 256);
-    free(i.rgb);
-}
-
 /* -- oly_printf's engine -------------------------------------------------------------------------------- */
 
 static oly_status handle(oly_text *text, char letter, void *object)
@@ -632,7 +443,7 @@ static void printf_conversions_are_those_of_c(void **state)
     EXPECT_AS_PRINTF("%ls %lc", L"wide", (wint_t)L'w');
     EXPECT_AS_PRINTF("%*d|%*d|%.*f|%*.*f|%-*s|", 6, 42, -6, 42, 2, 1.0 / 3, 9, 4, 2.0 / 3, 5, "ab");
     EXPECT_AS_PRINTF("%.*f %.*s", -1, 0.1, -1, "whole");
-    EXPECT_AS_PRINTF("%p %d", (void *)&folder, 7);
+    EXPECT_AS_PRINTF("%p %d", (void *)&state, 7);
 }
 
 static void letters_go_to_the_handler(void **state)
@@ -683,18 +494,11 @@ static oly_status print_numbers(oly_text *text)
     return format_text(text, "%d and %200s", 1, "two");
 }
 
-static oly_status paint(oly_text *text)
-{
-    (void)text;
-    return oly_png_write(picture_path, 2, 2, (float[]){1, 2, 3, 4}, 0, 5);
-}
-
 /* The first, second, ... allocation fails, until none is left: each time the status says so and nothing leaks. */
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
-    make_folder();
-    oly_status (*const calls[])(oly_text *) = {draw_two, show_array, show_number, print_numbers, paint};
+    oly_status (*const calls[])(oly_text *) = {draw_two, show_array, show_number, print_numbers};
     for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
         int n_failures = 0;
         oly_status status = OLY_MEMORY;
@@ -708,14 +512,10 @@ static void every_failing_allocation_is_reported(void **state)
                 expect_failure(status, OLY_MEMORY, "memory");
                 n_failures++;
             }
-            assert_int_equal(exists(picture_path), calls[k] == paint && status == OLY_OK);
-            unlink(picture_path);
-            assert_int_equal(entries_of(folder), 0);
             oly_text_free(&text);
         }
         assert_true(n_failures > 0);
     }
-    assert_int_equal(rmdir(folder), 0);
 }
 
 int main(void)
@@ -733,12 +533,6 @@ int main(void)
         cmocka_unit_test(empty_blocks_are_left_out),
         cmocka_unit_test(wide_tables_keep_their_labels),
         cmocka_unit_test(only_one_and_two_dimensions_are_drawn),
-        cmocka_unit_test(small_matrices_are_enlarged),
-        cmocka_unit_test(larger_values_are_brighter),
-        cmocka_unit_test(large_matrices_are_averaged),
-        cmocka_unit_test(bad_pictures_are_refused),
-        cmocka_unit_test(planted_links_are_not_followed),
-        cmocka_unit_test(full_disks_leave_the_old_picture),
         cmocka_unit_test(printf_conversions_are_those_of_c),
         cmocka_unit_test(letters_go_to_the_handler),
         cmocka_unit_test(unknown_conversions_are_refused),
