@@ -362,6 +362,8 @@ static const char *const not_here[] = {
     "permute",   /* what ppermute is replaced by, as the other collectives are by rows above */
     "auto_axes", /* the oracle's family "types" */
     "own_slice", /* made by gradients of oly_all_gather */
+    "call",      /* the program's own functions: tests/inside */
+    "custom",    /* and derivatives */
 };
 
 static bool uses(const row *r, const char *op)

@@ -148,6 +148,11 @@ static double session(int rounds)
 /* -- the test ------------------------------------------------------------------------------------------------------- */
 
 static double limit = 2;
+#ifdef __SANITIZE_ADDRESS__
+static const bool freed_memory_is_kept = true;
+#else
+static const bool freed_memory_is_kept = false;
+#endif
 
 static double now(void)
 {
@@ -175,6 +180,9 @@ static void test_nothing_grows(void **state)
     for (; goes_on(sessions < 2 || now() - begin < limit); sessions++) {
         assert_true(session(limit > 60 ? 20 : 3) == first);
         usage u = usage_now();
+        for (int wait = 0; u.threads > before.threads && wait < 100;
+             wait++, u = usage_now()) /* the last may still be ending */
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         if (now() - minute > 60) {
             printf("rank %d: %.0f s, %d sessions: %.1f MB, %d descriptors, %d threads, %d communicators\n", rank,
                    now() - begin, sessions + 1, u.megabytes, u.descriptors, u.threads, u.communicators);
@@ -186,7 +194,7 @@ static void test_nothing_grows(void **state)
         assert_int_equal(u.communicators, before.communicators);
         assert_int_equal(u.threads, before.threads);
         assert_true(u.descriptors <= before.descriptors);
-        if (u.megabytes > before.megabytes * 1.05 + 8)
+        if (!freed_memory_is_kept && u.megabytes > before.megabytes * 1.05 + 8)
             fail_msg("after %d sessions: %g MB, %g at the start", sessions + 1, u.megabytes, before.megabytes);
     }
 }

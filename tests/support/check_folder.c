@@ -45,7 +45,7 @@ int check_folder_start(void **state)
     static bool started;
     int result = started ? 0 : check_start(state);
     started = true;
-    snprintf(folder, sizeof folder, "/tmp/olympus-test-%d-%s-%d", (int)getuid(), program_invocation_short_name,
+    snprintf(folder, sizeof folder, "/tmp/olympus-test-%ld-%s-%d", (long)getppid(), program_invocation_short_name,
              oly_process_count());
     if (oly_process_index() == 0) {
         mkdir(folder, 0777);

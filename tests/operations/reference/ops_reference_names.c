@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 /* Headers of other things than operations on arrays; their functions have tests of their own. */
-static const char *const other_headers[] = {"base", "mesh", "array", "transform", "gradient", "map", "regions"};
+static const char *const other_headers[] = {"base",  "mesh",    "array",    "transform", "gradient",
+                                            "map",   "regions", "start",    "processes", "checkpoint",
+                                            "files", "formats", "timeline", "inside"};
 
 static char *text_of(const char *path)
 {
