@@ -63,7 +63,7 @@ mpi_kind=other
 # start RANKS LIMIT PROGRAM: runs a program, alone or under mpirun, never longer than LIMIT seconds.
 start() {
     local ranks=$1 limit=$2 program=$3
-    if [[ $ranks == 1 && $program == *environment ]]; then # starts MPI by itself
+    if [[ $ranks == 1 && ($program == *environment || $program == *mixed_work) ]]; then # start MPI by themselves
         ASAN_OPTIONS=$without_leaks timeout -k 5 "$limit" "${fixed_addresses[@]}" "$program"
     elif [[ $ranks == 1 ]]; then
         timeout -k 5 "$limit" "${fixed_addresses[@]}" "$program"
