@@ -45,6 +45,8 @@ values() {
     OLYMPUS_COSTS) echo 'node=1us,1GB/s node=2us,1GB/s' ;;
     OLYMPUS_NUM_CPU_DEVICES) echo '2 3' ;;
     OLYMPUS_DISABLE) echo 'fusion overlap' ;;
+    OLYMPUS_NODES) echo '0,0 0,1' ;;
+    OLYMPUS_TIMELINE) echo '/dev/null /dev/zero' ;;
     OLYMPUS_*) echo "${2-} ${3-}" ;;
     esac
 }
