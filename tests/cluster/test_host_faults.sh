@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Faults of hosts and of the network between them: a cable out for 4 s and for good, lost packets, a power cut, a daemon killed, a rank
 # that stands still, a full disk on one host. The job goes on with the right values, or ends within a bound, on all hosts, with a
-# message. On four virtual hosts (README.md); skipped where a machine cannot have them. NAME...: only these.
+# message. On four virtual hosts (README.md); skipped where a machine cannot have them. Some only with LONG=1; NAME...: only these.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/results.sh
@@ -108,7 +108,7 @@ disk_of_one_host() {
 }
 
 skipped=0
-for name in ${*:-cable_out_4 cable_out_for_good packets_lost power_cut daemon_killed slow_rank disk_full disk_of_one_host}; do
+for name in ${*:-cable_out_4 power_cut daemon_killed disk_full disk_of_one_host ${LONG:+cable_out_for_good packets_lost slow_rank}}; do
     if [[ $name == packets_lost ]] && ! command -v /usr/sbin/nft >/dev/null; then
         echo "skipped  $name: no nft (nftables)"
         skipped=$((skipped + 1))
