@@ -23,6 +23,9 @@ why() {
     test_growth* | test_simulate*) echo "plans for machines that are not there: no values" ;;
     test_kernels* | test_every_float | test_any_number | test_core | test_layout | test_device | test_communicator | test_cost | test_regions)
         echo "compiles no functions" ;;
+    test_npy* | test_npz | test_csv | test_frames | test_vti | test_hdf5 | test_numpy_files | test_png | test_checkpoint* | test_manifest | \
+        test_json | test_storage | test_should_stop | test_events | test_recorder | test_mixed_work)
+        echo "of files, checkpoints and records: its few plans are those of other tests" ;;
     test_streams) echo "makes wrong values by forgotten waits" ;;
     test_verify | test_disable) echo "plans several times by itself" ;;
     esac
