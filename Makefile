@@ -82,11 +82,11 @@ ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/packages.mk
 endif
 ifeq ($(HDF5),0)
-hdf5_libs :=
+hdf5_file :=
 endif
-with_hdf5 := %/hdf5_file.c %/hdf5_types.c %/hdf5_attribute.c %/hdf5_place.c
-sources   := $(filter-out $(if $(hdf5_libs),%/hdf5_none.c,$(with_hdf5)),$(sources))
-$(BUILD)/runtime/file/hdf5_%.o: CFLAGS += $(hdf5_cflags)
+with_hdf5 := %/hdf5_late.c %/hdf5_file.c %/hdf5_types.c %/hdf5_attribute.c %/hdf5_place.c
+sources   := $(filter-out $(if $(hdf5_file),%/hdf5_none.c,$(with_hdf5)),$(sources))
+$(BUILD)/runtime/file/hdf5_%.o: CFLAGS += $(hdf5_cflags) -DOLY_HDF5_FILE='"$(hdf5_file)"' -DOLY_HDF5_PATH='"$(hdf5_path)"'
 $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@mkdir -p $(@D)
 	$(if $(installer),$(Q)$(installer) $(if $(filter test check demo,$(MAKECMDGOALS)),,--check))
@@ -94,11 +94,15 @@ $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@$(find_hdf5); test -n "$$hdf5" || echo 'HDF5: not found (libhdf5-openmpi-dev, libhdf5-mpich-dev): built without it'
 	@command -v $(MPICC) >/dev/null || { echo "$(MPICC): not found (MPICC= names the MPI compiler)" >&2; exit 1; }
 	@$(find_hdf5); { echo "hdf5_cflags := $${hdf5:+$$(pkg-config --cflags $$hdf5)}"; \
-	   echo "hdf5_libs   := $${hdf5:+$$(pkg-config --libs-only-L --libs-only-l $$hdf5)}"; \
+	   hdf5=$${hdf5:+$$(for folder in $$(pkg-config --libs-only-L $$hdf5 | sed 's/-L//g') $$(pkg-config --variable=libdir $$hdf5); do \
+	                      realpath -e $$folder/libhdf5.so 2>/dev/null; done; $(MPICC) -print-file-name=libhdf5.so)}; hdf5=$$(echo $$hdf5 | cut -d' ' -f1); \
+	   echo "hdf5_path   := $$hdf5"; \
+	   echo "hdf5_file   := $${hdf5:+$$(objdump -p "$$hdf5" | awk '/SONAME/ { print $$2 }')}"; \
 	   echo "package_cflags := $$(pkg-config --cflags $(packages))"; \
-	   echo "package_libs   := $$(pkg-config --libs $(filter-out libcrypto,$(packages)))"; \
+	   echo "package_libs   := $$(pkg-config --libs $(filter-out zlib libcrypto,$(packages)))"; \
 	   echo "crypto_cflags  := $$(pkg-config --cflags libcrypto)"; \
 	   echo "crypto_libs    := $$(pkg-config --libs libcrypto)"; \
+	   echo "zlib_libs      := $$(pkg-config --libs zlib)"; \
 	   echo "pmix_cflags    := $$(pkg-config --cflags pmix 2>/dev/null)"; \
 	   echo "pmix_libs      := $$(pkg-config --libs pmix 2>/dev/null)"; \
 	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
@@ -125,7 +129,7 @@ of_library = -DOLYMPUS_LIBRARY
 # nor the exception flags.
 kernel     = $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math
 link       = $(MPICC) -pthread $(sanitize)
-libs       = $(package_libs) $(hdf5_libs) -lm -lpthread
+libs       = $(package_libs) -lm -lpthread -ldl
 
 objects := $(sources:%.c=$(BUILD)/%.o) $(foreach isa,$(isas),$(cpu_kernels:%.c=$(BUILD)/%.$(isa).o))
 
@@ -322,7 +326,7 @@ $(tools:%.c=$(BUILD)/%.o): compile += -Ilaunch/oly
 $(BUILD)/launch/oly/page.o: launch/oly/page.html
 $(tool): $(tools:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
-	$(link_program) -o $@
+	$(link_program) $(zlib_libs) -o $@
 
 # Calls of these functions from one file to another pass these tests, which count them (tests/support/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \

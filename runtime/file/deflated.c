@@ -3,8 +3,8 @@
 #include "file/deflated.h"
 #include "core/min_max.h"
 #include "file/file.h"
+#include "file/zlib_late.h"
 #include <string.h>
-#include <zlib.h>
 
 enum { PACKED = 256 << 10, LARGEST = 1 << 30 };
 
@@ -24,6 +24,8 @@ static oly_status damaged(const oly_deflated *s, const char *what)
 
 oly_status oly_deflated_open(int file, const char *path, int64_t begin, int64_t packed, oly_deflated **stream)
 {
+    *stream = NULL;
+    OLY_TRY(oly_zlib_need());
     oly_deflated *s = *stream = oly_calloc(1, sizeof *s);
     if (!s)
         return oly_out_of_memory(sizeof *s, "unpacking a file");
@@ -31,7 +33,8 @@ oly_status oly_deflated_open(int file, const char *path, int64_t begin, int64_t 
     s->path = path;
     s->at = begin;
     s->end = begin + packed;
-    if (inflateInit2(&s->z, -MAX_WBITS) == Z_OK) /* without a header: that is the zip file's */
+    if (oly_zlib.inflateInit2_(&s->z, -MAX_WBITS, ZLIB_VERSION, sizeof s->z) ==
+        Z_OK) /* without a header: that is the zip file's */
         return OLY_OK;
     oly_release(s);
     *stream = NULL;
@@ -59,7 +62,7 @@ oly_status oly_deflated_read(oly_deflated *s, void *bytes, size_t n)
         if (s->z.avail_in == 0)
             OLY_TRY(refill(s));
         s->z.avail_out = (uInt)(left < LARGEST ? left : LARGEST);
-        int result = inflate(&s->z, Z_NO_FLUSH);
+        int result = oly_zlib.inflate(&s->z, Z_NO_FLUSH);
         s->ended = result == Z_STREAM_END;
         if (result == Z_MEM_ERROR)
             return oly_out_of_memory(n, "unpacking a file");
@@ -77,7 +80,7 @@ oly_status oly_deflated_end(oly_deflated *s)
     while (!s->ended && s->z.avail_out == 1) {
         if (s->z.avail_in == 0)
             OLY_TRY(refill(s));
-        int result = inflate(&s->z, Z_NO_FLUSH);
+        int result = oly_zlib.inflate(&s->z, Z_NO_FLUSH);
         s->ended = result == Z_STREAM_END;
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
             return damaged(s, s->z.msg ? s->z.msg : "no deflated data");
@@ -88,6 +91,6 @@ oly_status oly_deflated_end(oly_deflated *s)
 void oly_deflated_close(oly_deflated *s)
 {
     if (s)
-        inflateEnd(&s->z);
+        oly_zlib.inflateEnd(&s->z);
     oly_release(s);
 }

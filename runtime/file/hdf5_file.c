@@ -5,6 +5,12 @@
 
 oly_status oly_hdf5_need(void)
 {
+    const char *reason;
+    if (!oly_hdf5_late_open(&reason))
+        return oly_fail(OLY_IO,
+                        "this library is built with HDF5, which is not on this machine: %s; install it (Debian and "
+                        "Ubuntu: libhdf5-openmpi-103-1 or libhdf5-mpich-103-1)",
+                        reason);
     oly_hdf5_quiet();
     return OLY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HDF5 files: data sets, boxes of them, attributes. Two implementations: hdf5_file.c and its neighbours where the library is built with
- * HDF5, and hdf5_none.c, which fails with how to build it so. Ids are HDF5's; negative: none. Failures have the text of HDF5's error
+ * HDF5 (which is opened at the first use), and hdf5_none.c, which fails with how to build it so. Ids are HDF5's; negative: none. Failures have the text of HDF5's error
  * stack. Called by runtime/array/files. */
 #ifndef OLY_FILE_HDF5_FILE_H
 #define OLY_FILE_HDF5_FILE_H
@@ -10,7 +10,7 @@
 
 typedef int64_t oly_hdf5_id;
 
-/* OLY_IO in a build without HDF5. */
+/* OLY_IO in a build without HDF5, or where it cannot be opened. Before all others. */
 oly_status oly_hdf5_need(void);
 
 /* By this process alone; a file that is changed is open nowhere else. shown: the path in messages. fail OLY_IO. */

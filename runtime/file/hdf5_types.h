@@ -4,7 +4,7 @@
 #define OLY_FILE_HDF5_TYPES_H
 #include "core/error.h"
 #include "file/hdf5_file.h"
-#include <hdf5.h>
+#include "file/hdf5_late.h"
 
 /* What HDF5 calls these elements in memory and in files: bools as h5py has them (an enumeration of FALSE and TRUE), complex numbers as
  * pairs {r, i}, 16-bit floats by their bits. The caller closes it. Negative: it has none. */

@@ -3,17 +3,17 @@
 #define _GNU_SOURCE /* qsort_r */
 #include "file/manifest.h"
 #include "file/manifest_boxes.h"
+#include "file/zlib_late.h"
 #include "core/dtype_list.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 static const char magic[] = "olympus-checkpoint";
 
 uint32_t oly_checksum(uint32_t before, const void *bytes, size_t n)
 {
-    return (uint32_t)crc32_z(before, bytes, n);
+    return oly_zlib_need() == OLY_OK ? (uint32_t)oly_zlib.crc32_z(before, bytes, n) : 0;
 }
 
 /* -- element types ------------------------------------------------------------------------------------------------------- */
@@ -427,6 +427,7 @@ static oly_status read_all(reader *r, const char *begin, size_t bytes)
 oly_status oly_manifest_read(const char *begin, size_t bytes, oly_manifest *m)
 {
     *m = (oly_manifest){0};
+    OLY_TRY(oly_zlib_need());
     reader r = {.at = begin, .end = begin + bytes, .line = 1, .m = m};
     oly_status st = read_all(&r, begin, bytes);
     if (st != OLY_OK)

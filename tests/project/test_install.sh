@@ -48,6 +48,13 @@ check 'and starts' 'the sum is 4950' "$folder/shared"
 rm "$to"/lib/*.so*
 check 'a program is linked with the static library' '' with_words --static "$folder/static"
 check 'and starts alone' 'the sum is 4950' "$folder/static"
+# Programs name few libraries: zlib, HDF5 and those of GPUs are opened at the first use.
+few() {
+    # shellcheck disable=SC2046
+    mpicc -std=gnu11 -I"$to/include" "$folder/program.c" -o "$1" "$to/lib/libolympus.a" $(pkg-config --libs hwloc openblas libpng) -lm -lpthread -ldl
+}
+check 'hwloc, OpenBLAS and libpng are all that a static program names' '' few "$folder/few"
+check 'and it starts' 'the sum is 4950' "$folder/few"
 make --no-print-directory BUILD="$build" PREFIX="$to" install >"$folder/log" 2>&1
 mkdir -p "$to/lib/other"
 touch "$to/lib/libother.so"

@@ -9,6 +9,7 @@
 #include "core/simulate.h"
 #include "device/platform.h"
 #include "device/queue.h"
+#include "file/zlib_late.h"
 #include "run/execute.h"
 #include <signal.h>
 #include <stdio.h>
@@ -102,6 +103,7 @@ static oly_status check_names(int n, const char *const *names)
 static oly_status check_lists(const char *directory, int n_names, const char *const *names, int n_arrays,
                               const void *arrays)
 {
+    OLY_TRY(oly_zlib_need()); /* for checksums */
     if (!directory || !directory[0])
         return oly_fail(OLY_INVALID, "the directory is %s; name the folder of the checkpoints",
                         directory ? "empty" : "NULL");

@@ -13,10 +13,10 @@
 #include "file/deflated.h"
 #include "file/file.h"
 #include "file/zip.h"
+#include "file/zlib_late.h"
 #include <inttypes.h>
 #include <olympus/files.h>
 #include <string.h>
-#include <zlib.h>
 
 typedef struct wanted {
     const oly_zip_member *member;
@@ -145,16 +145,16 @@ static oly_status unpack(oly_deflated *stream, const request *r, int k, const ol
     int64_t room = (1 << 20) / element, piece = room;
     unsigned char *bytes = oly_malloc(1 << 20), *copy = oly_malloc(1 << 20);
     oly_status st = bytes && copy ? OLY_OK : oly_out_of_memory(1 << 20, "unpacking a file");
-    uLong crc = crc32(0, NULL, 0);
+    uLong crc = oly_zlib.crc32(0, NULL, 0);
     for (int64_t at = 0; at < w->header.data && st == OLY_OK; at += piece) { /* the header once more */
         piece = oly_smaller(1 << 20, w->header.data - at);
         st = oly_deflated_read(stream, bytes, (size_t)piece);
-        crc = st == OLY_OK ? crc32(crc, bytes, (uInt)piece) : crc;
+        crc = st == OLY_OK ? oly_zlib.crc32(crc, bytes, (uInt)piece) : crc;
     }
     for (int64_t first = 0; first < n && st == OLY_OK; first += piece) {
         piece = oly_smaller(room, n - first);
         st = oly_deflated_read(stream, bytes, (size_t)(piece * element));
-        crc = st == OLY_OK ? crc32(crc, bytes, (uInt)(piece * element)) : crc;
+        crc = st == OLY_OK ? oly_zlib.crc32(crc, bytes, (uInt)(piece * element)) : crc;
         for (int s = 0; s < parts->n && st == OLY_OK; s++)
             if (parts->memory[s]) {
                 memcpy(copy, bytes, (size_t)(piece * element)); /* scattering changes it */
@@ -274,6 +274,7 @@ static oly_status load(request *r)
     if (!r->x || !r->wanted)
         return oly_out_of_memory(sizeof *r->wanted * (size_t)r->n, "the arrays of a file");
     oly_status st = oly_crew_begin(common_mesh(r->n, r->shardings), 6, &crew);
+    st = st == OLY_OK ? oly_zlib_need() : st;
     if (crew.me >= 0)
         st = load_members(&crew, st, r);
     st = finish(&crew, st, r);

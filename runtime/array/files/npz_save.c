@@ -10,9 +10,9 @@
 #include "core/min_max.h"
 #include "file/file.h"
 #include "file/zip.h"
+#include "file/zlib_late.h"
 #include <olympus/files.h>
 #include <string.h>
-#include <zlib.h>
 
 /* -- shared with loading ------------------------------------------------------------------------------------------------------- */
 
@@ -49,14 +49,14 @@ oly_status oly_npz_share_of_crc(const oly_crew *crew, int file, const char *path
                                 int64_t *share)
 {
     int64_t at = cut(n, crew->me, crew->n), end = cut(n, crew->me + 1, crew->n);
-    uLong crc = crc32(0, NULL, 0);
+    uLong crc = oly_zlib.crc32(0, NULL, 0);
     size_t room = (size_t)oly_smaller(end - at, OLY_FILE_CHUNK) + 1;
     unsigned char *bytes = oly_malloc(room);
     oly_status st = bytes ? OLY_OK : oly_out_of_memory(room, "the checksum of a file");
     while (at < end && st == OLY_OK) {
         size_t piece = (size_t)oly_smaller(end - at, OLY_FILE_CHUNK);
         st = oly_file_read(file, path, bytes, piece, begin + at);
-        crc = st == OLY_OK ? crc32(crc, bytes, (uInt)piece) : crc;
+        crc = st == OLY_OK ? oly_zlib.crc32(crc, bytes, (uInt)piece) : crc;
         at += (int64_t)piece;
     }
     oly_release(bytes);
@@ -66,10 +66,10 @@ oly_status oly_npz_share_of_crc(const oly_crew *crew, int file, const char *path
 
 uint32_t oly_npz_crc_of_shares(const oly_crew *crew, int64_t n, const int64_t *shares, int stride)
 {
-    uLong crc = crc32(0, NULL, 0);
+    uLong crc = oly_zlib.crc32(0, NULL, 0);
     for (int m = 0; m < crew->n; m++)
-        crc = crc32_combine(crc, (uLong)shares[(int64_t)m * stride],
-                            (z_off_t)(cut(n, m + 1, crew->n) - cut(n, m, crew->n)));
+        crc = oly_zlib.crc32_combine(crc, (uLong)shares[(int64_t)m * stride],
+                                     (z_off_t)(cut(n, m + 1, crew->n) - cut(n, m, crew->n)));
     return (uint32_t)crc;
 }
 
@@ -232,6 +232,7 @@ oly_status(oly_save_npz)(const char *path, int n_names, const char *const *names
     oly_status st = oly_files_need_no_trace();
     if (st == OLY_OK && n_names != n_arrays)
         st = oly_npz_other_count(n_names, n_arrays);
+    st = st == OLY_OK ? oly_zlib_need() : st;
     for (int k = 0; k < n_arrays && st == OLY_OK; k++)
         st = oly_parts_check(arrays[k]);
     if (st != OLY_OK)

@@ -7,10 +7,10 @@
 #include "array/timeline/timeline.h"
 #include "core/option.h"
 #include "core/simulate.h"
+#include "file/zlib_late.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { PIECE = 1 << 20, MOST_PATH = 1200 };
 
@@ -41,7 +41,7 @@ static oly_status write_file(oly_trace_sink *sink, const char *bytes, size_t n)
     errno = 0;
     for (size_t at = 0; f->packed && at < n;) {
         unsigned part = n - at < PIECE ? (unsigned)(n - at) : PIECE;
-        if (gzwrite(f->packed, bytes + at, part) != (int)part)
+        if (oly_zlib.gzwrite(f->packed, bytes + at, part) != (int)part)
             return cannot(f->path);
         at += part;
     }
@@ -57,9 +57,11 @@ static bool is_packed(const char *path)
 static oly_status open_file(file_sink *f, const char *path, bool packed)
 {
     *f = (file_sink){.sink = {write_file}, .path = path};
+    if (packed)
+        OLY_TRY(oly_zlib_need());
     errno = 0;
     if (packed)
-        f->packed = gzopen(path, "wb4");
+        f->packed = oly_zlib.gzopen(path, "wb4");
     else
         f->plain = fopen(path, "wb");
     return f->packed || f->plain ? OLY_OK : cannot(path);
@@ -68,7 +70,7 @@ static oly_status open_file(file_sink *f, const char *path, bool packed)
 static oly_status close_file(file_sink *f, oly_status st)
 {
     errno = 0;
-    bool good = f->packed ? gzclose(f->packed) == Z_OK : !f->plain || fclose(f->plain) == 0;
+    bool good = f->packed ? oly_zlib.gzclose(f->packed) == Z_OK : !f->plain || fclose(f->plain) == 0;
     return st == OLY_OK && !good ? cannot(f->path) : st;
 }
 
