@@ -18,10 +18,12 @@ MAKEFLAGS += --no-builtin-rules
 #: TESTS="mesh scan"     make test: only these; CHECK_TIMEOUT=120: seconds allowed for one run
 #: BENCH="..."           make bench: arguments of the bench program
 #: PREFIX=/usr/local     make install: where to; DESTDIR=... is put in front
+#: CUDA_HOME=folder      CUDA's headers and nvcc (default /usr/local/cuda)
 #: V=1                   show whole commands
 MPICC  ?= mpicc
 MPIRUN ?= $(subst mpicc,mpirun,$(MPICC))
 PREFIX ?= /usr/local
+CUDA_HOME ?= /usr/local/cuda
 comma  := ,
 empty  :=
 mpi    := $(patsubst mpicc%,%,$(notdir $(MPICC)))
@@ -144,9 +146,9 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
+.PHONY: emulator all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) $(meet) $(tool) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) $(meet) $(tool) emulator ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
 
@@ -345,6 +347,59 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(link_program) $(cmocka_libs) -o $@
 
 -include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets),$(every_source)))
+
+# -- the emulated GPU -----------------------------------------------------------------------------------------------------
+# Libraries with the names of the driver, NVRTC, cuBLASLt and NCCL, and all kernels compiled for the host: once as they are, once with
+# every access to memory told to the check for races (tests/gpu/README.md). They need CUDA's headers only.
+emulated     := $(BUILD)/tests/gpu/emulated
+emulated_at  := tests/gpu/emulator
+cu_kernels   := $(call files,kernels/cuda,*.cu) $(emulated_at)/toy.cu
+cuda_headers := $(wildcard $(CUDA_HOME)/include/cuda.h)
+emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 include libkernels_emulated.so libkernels_checked.so))
+sanitize_emulated = $(if $(findstring thread,$(SANITIZE)),,$(sanitize))
+compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno-format-truncation -fPIC -fvisibility=hidden -pthread $(sanitize_emulated) -isystem $(CUDA_HOME)/include
+compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
+                    -fvisibility=hidden -DOLY_EMULATED -I$(emulated_at) -Ikernels/cuda -Ikernels -Iruntime -Iinclude -MMD -MP -MT $@
+link_emulated     = -shared -Wl,-soname,$(@F) -L$(emulated) -Wl,-rpath,'$$ORIGIN' -Wl,-z,defs -o $@
+emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver_streams.c streams.c work.c memory.c graphs.c faults.c)
+
+emulator: $(emulator) ## the emulated GPU, on which tests/gpu/emulated COMMAND... runs programs
+
+$(BUILD)/tests/gpu/%.o: inside += -I$(emulated_at) -isystem $(CUDA_HOME)/include
+$(BUILD)/tests/test_emulator: $(emulator)
+$(BUILD)/tests/test_emulator: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
+
+$(emulated)/libemulated_device.so: $(addprefix $(emulated_at)/,launch.c fibre.c races.c launch.h fibre.h)
+	@mkdir -p $(@D)
+	$(call say,LD,$(@F))
+	$(Q)$(compile_emulated) $(filter %.c,$^) $(link_emulated)
+
+$(emulated)/libcuda.so.1: $(emulated_driver) $(emulated_at)/driver.h $(emulated)/libemulated_device.so
+	$(call say,LD,$(@F))
+	$(Q)$(compile_emulated) $(filter %.c,$^) -lemulated_device -ldl $(link_emulated)
+
+$(emulated)/libnvrtc.so.13: $(emulated_at)/nvrtc.c $(emulated)/libcuda.so.1
+	$(call say,LD,$(@F))
+	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device -ldl $(link_emulated)
+
+$(emulated)/include: $(addprefix $(emulated_at)/,emulated_device.h launch.h)
+	@mkdir -p $@ && cp $^ $@ && touch $@
+
+$(emulated)/kernels/%.o: %.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(compile_kernels) $(sanitize_emulated) -c $< -o $@
+	$(Q)$(compile_kernels) -fsanitize=thread -c $< -o $(@:.o=.checked)
+
+$(emulated)/libkernels_emulated.so: $(cu_kernels:%.cu=$(emulated)/kernels/%.o) $(emulated)/libemulated_device.so
+	$(call say,LD,$(@F))
+	$(Q)$(or $(CXX_EMULATED),g++) $(sanitize_emulated) $(filter %.o,$^) -lemulated_device -lm $(link_emulated)
+
+$(emulated)/libkernels_checked.so: $(cu_kernels:%.cu=$(emulated)/kernels/%.o) $(emulated)/libemulated_device.so
+	$(call say,LD,$(@F))
+	$(Q)$(or $(CXX_EMULATED),g++) $(patsubst %.o,%.checked,$(filter %.o,$^)) -lemulated_device -lm $(link_emulated)
+
+-include $(cu_kernels:%.cu=$(emulated)/kernels/%.d)
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
 # $1 ranks, $2 devices of each, $3 program and arguments, $4 headline

@@ -19,6 +19,7 @@ typedef struct byte_uses {
 } byte_uses;
 
 static struct {
+    bool active;        /* kernels that tell were loaded */
     const char *shared; /* NULL: no block runs */
     size_t bytes;
     uint32_t interval, first; /* of the block */
@@ -100,7 +101,7 @@ static void check_write(const char *address, byte_uses *u, int me, int kind)
 static void use(const void *at, size_t bytes, bool writes, int kind)
 {
     const char *address = at;
-    if (!races.shared || address < races.shared || address >= races.shared + races.bytes)
+    if (!races.active || !races.shared || address < races.shared || address >= races.shared + races.bytes)
         return;
     if (!races.of && !(races.of = calloc(races.bytes, sizeof *races.of)))
         return;
@@ -164,7 +165,10 @@ void __tsan_write_range(void *address, size_t bytes)
 }
 
 EMULATED_EXPORT void __tsan_init(void);
-void __tsan_init(void) {}
+void __tsan_init(void)
+{
+    races.active = true;
+}
 
 EMULATED_EXPORT void __tsan_func_entry(void *caller);
 void __tsan_func_entry(void *caller)

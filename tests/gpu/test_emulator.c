@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  The emulated GPU computes what kernels say, in any order that events allow, and notices each breach of a rule. */
+#include "check.h"
+#if __has_include(<cuda.h>) && __has_include(<nvrtc.h>)
+#include "launch.h"
+#include "toy.h"
+#include <cuda.h>
+#include <nvrtc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 1000 };
+
+static CUcontext context;
+static CUmodule module;
+static const unsigned char real_image[16] = {0x50, 0xed, 0x55, 0xba}; /* of nvcc: its first bytes */
+
+#define DO(call) assert_int_equal(call, CUDA_SUCCESS)
+
+static void begin(void)
+{
+    CUdevice device;
+    DO(cuInit(0));
+    DO(cuDeviceGet(&device, 0));
+    DO(cuDevicePrimaryCtxRetain(&context, device));
+    DO(cuCtxSetCurrent(context));
+    DO(cuModuleLoadData(&module, real_image));
+}
+
+static void end(void)
+{
+    DO(cuModuleUnload(module));
+    DO(cuDevicePrimaryCtxRelease(0));
+    DO(cuCtxSetCurrent(NULL));
+}
+
+static CUfunction function(const char *name)
+{
+    CUfunction f;
+    DO(cuModuleGetFunction(&f, module, name));
+    return f;
+}
+
+static void launch(const char *name, CUstream stream, unsigned blocks, unsigned threads, unsigned shared, toy_task task)
+{
+    void *parameters[] = {&task};
+    DO(cuLaunchKernel(function(name), blocks, 1, 1, threads, 1, 1, shared, stream, parameters, NULL));
+    memset(&task, 0xff, sizeof task); /* read at the call */
+}
+
+static CUdeviceptr memory(size_t bytes)
+{
+    CUdeviceptr p;
+    DO(cuMemAlloc(&p, bytes));
+    return p;
+}
+
+static CUdeviceptr numbers(void)
+{
+    float host[N];
+    CUdeviceptr p = memory(sizeof host);
+    for (int i = 0; i < N; i++)
+        host[i] = (float)i;
+    DO(cuMemcpyHtoD(p, host, sizeof host));
+    return p;
+}
+
+static CUstream stream(void)
+{
+    CUstream s;
+    DO(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    return s;
+}
+
+/* -- what it computes ----------------------------------------------------------------------------------------------------- */
+
+static void kernels_compute(void **state)
+{
+    float host[N];
+    (void)state;
+    begin();
+    CUdeviceptr from = numbers(), to = memory(sizeof host);
+    CUstream s = stream();
+    launch("toy_affine", s, 3, 64, 0, (toy_task){(float *)to, (float *)from, N, 2, 1, 0, 0});
+    DO(cuMemcpyDtoHAsync(host, to, sizeof host, s));
+    DO(cuStreamSynchronize(s));
+    for (int i = 0; i < N; i++)
+        assert_true(host[i] == 2 * (float)i + 1);
+    launch("toy_sum", s, 4, 256, 0, (toy_task){(float *)to, (float *)from, N, 0, 0, 0, 0});
+    launch("toy_votes", s, 1, 64, 0, (toy_task){(float *)to + 4, NULL, 0, 0, 0, 0, 0});
+    DO(cuMemcpyDtoHAsync(host, to, 8 * sizeof *host, s));
+    DO(cuStreamSynchronize(s));
+    assert_true(host[0] + host[1] + host[2] + host[3] == N * (N - 1) / 2);
+    assert_true(host[4] == 32 && host[5] == 1 && host[6] == 1 && host[7] == 64);
+    launch("toy_reverse", s, 5, 100, 400, (toy_task){(float *)to, (float *)from, N, 0, 0, 0, 0});
+    DO(cuMemcpyDtoHAsync(host, to, 500 * sizeof *host, s));
+    DO(cuStreamSynchronize(s));
+    for (int i = 0; i < 500; i++)
+        assert_true(host[i] == (float)(i / 100 * 100 + 99 - i % 100));
+    DO(cuMemFree(from));
+    DO(cuMemFree(to));
+    DO(cuStreamDestroy(s));
+    end();
+}
+
+/* Two streams, one of which reads what the other writes: 1 with an event between; otherwise both values turn up. */
+static int read_beside(bool wait, CUstream a, CUstream b, CUdeviceptr p, CUdeviceptr q)
+{
+    float got = -1;
+    CUevent event;
+    DO(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    DO(cuMemsetD32(p, 0, 1));
+    DO(cuCtxSynchronize());
+    DO(cuMemsetD32Async(p, 0x3f800000, 1, a)); /* 1 */
+    DO(cuEventRecord(event, a));
+    if (wait)
+        DO(cuStreamWaitEvent(b, event, 0));
+    DO(cuMemcpyDtoDAsync(q, p, sizeof got, b));
+    DO(cuStreamSynchronize(b));
+    DO(cuMemcpyDtoH(&got, q, sizeof got));
+    DO(cuCtxSynchronize());
+    DO(cuEventDestroy(event));
+    return (int)got;
+}
+
+static void streams_keep_to_events_only(void **state)
+{
+    int ones = 0, ones_without = 0;
+    (void)state;
+    begin();
+    CUstream a = stream(), b = stream();
+    CUdeviceptr p = memory(64), q = memory(64);
+    for (int k = 0; k < 200; k++) {
+        ones += read_beside(true, a, b, p, q);
+        ones_without += read_beside(false, a, b, p, q);
+    }
+    assert_int_equal(ones, 200);
+    assert_in_range(ones_without, 1, 199);
+    DO(cuMemFree(p));
+    DO(cuMemFree(q));
+    DO(cuStreamDestroy(a));
+    DO(cuStreamDestroy(b));
+    end();
+}
+
+static void pinned_memory_is_written_late(void **state)
+{
+    float *host, other[4];
+    (void)state;
+    begin();
+    CUstream s = stream();
+    CUdeviceptr p = memory(16);
+    DO(cuMemHostAlloc((void **)&host, 16, 0));
+    host[0] = -1;
+    DO(cuMemsetD32Async(p, 0x3f800000, 4, s));
+    DO(cuMemcpyDtoHAsync(host, p, 16, s));
+    assert_true(host[0] == -1);
+    for (CUresult r = CUDA_ERROR_NOT_READY; r != CUDA_SUCCESS;) { /* asking is enough */
+        r = cuStreamQuery(s);
+        assert_true(r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_READY);
+    }
+    assert_true(host[0] == 1);
+    DO(cuMemsetD32Async(p, 0x40000000, 4, s));
+    DO(cuMemcpyDtoHAsync(other, p, 16, s));
+    assert_true(other[3] == 2); /* pageable: there when the call returns */
+    DO(cuMemFreeHost(host));
+    DO(cuMemFree(p));
+    DO(cuStreamDestroy(s));
+    end();
+}
+
+static void graphs_repeat_with_new_tasks(void **state)
+{
+    float host[N];
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode nodes[2];
+    size_t n = 2;
+    (void)state;
+    begin();
+    CUdeviceptr from = numbers(), to = memory(sizeof host);
+    CUstream s = stream();
+    DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    launch("toy_affine", s, 3, 64, 0, (toy_task){(float *)to, (float *)from, N, 2, 1, 0, 0});
+    launch("toy_affine", s, 3, 64, 0, (toy_task){(float *)to, (float *)to, N, 1, 1, 0, 0});
+    DO(cuStreamEndCapture(s, &graph));
+    DO(cuGraphGetNodes(graph, nodes, &n));
+    assert_int_equal(n, 2);
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuGraphLaunch(exec, s));
+    DO(cuMemcpyDtoHAsync(host, to, sizeof host, s));
+    assert_true(host[10] == 22);
+    toy_task other = {(float *)to, (float *)from, N, 3, 0, 0, 0};
+    void *parameters[] = {&other};
+    CUDA_KERNEL_NODE_PARAMS p = {.func = function("toy_affine"), 3, 1, 1, 64, 1, 1, 0, parameters, NULL, NULL, NULL};
+    DO(cuGraphLaunch(exec, s)); /* as it was */
+    DO(cuMemcpyDtoDAsync(from, to, 4, s));
+    DO(cuGraphExecKernelNodeSetParams(exec, nodes[0], &p));
+    DO(cuGraphLaunch(exec, s));
+    DO(cuMemcpyDtoHAsync(host, to, sizeof host, s));
+    assert_true(host[0] == 3 * 2 + 1 && host[10] == 31);
+    DO(cuGraphExecDestroy(exec));
+    DO(cuGraphDestroy(graph));
+    DO(cuMemFree(from));
+    DO(cuMemFree(to));
+    DO(cuStreamDestroy(s));
+    end();
+}
+
+static void loops_in_graphs_need_no_host(void **state)
+{
+    float host[2] = {0, 7};
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode loop, step;
+    CUgraphConditionalHandle handle;
+    (void)state;
+    begin();
+    CUdeviceptr p = memory(sizeof host);
+    CUstream s = stream();
+    DO(cuMemcpyHtoD(p, host, sizeof host));
+    DO(cuGraphCreate(&graph, 0));
+    DO(cuGraphConditionalHandleCreate(&handle, graph, context, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    conditional.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){handle, CU_GRAPH_COND_TYPE_WHILE, 1, NULL, context};
+    DO(cuGraphAddNode(&loop, graph, NULL, NULL, 0, &conditional));
+    toy_task task = {(float *)p, NULL, 0, 0, 0, 0, handle};
+    void *parameters[] = {&task};
+    CUDA_KERNEL_NODE_PARAMS body = {
+        .func = function("toy_count_down"), 1, 1, 1, 32, 1, 1, 0, parameters, NULL, NULL, NULL};
+    DO(cuGraphAddKernelNode(&step, conditional.conditional.phGraph_out[0], NULL, 0, &body));
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuGraphLaunch(exec, s));
+    DO(cuMemcpyDtoHAsync(host, p, sizeof host, s));
+    assert_true(host[0] == 7 && host[1] == 0);
+    DO(cuGraphExecDestroy(exec));
+    DO(cuGraphDestroy(graph));
+    DO(cuMemFree(p));
+    DO(cuStreamDestroy(s));
+    end();
+}
+
+static void generated_kernels_run(void **state)
+{
+    static const char source[] =
+        "#include \"words.h\"\nstruct task { float *to; long n; };\n"
+        "OLY_KERNEL(generated, task) { if (oly_index() < task.n) task.to[oly_index()] = WHAT; }\n",
+                      words[] = "#include \"emulated_device.h\"\n#define WHAT 5.0f\n";
+    const char *headers[] = {words}, *names[] = {"words.h"}, *options[] = {"-arch=sm_90", "-fmad=false"};
+    nvrtcProgram program;
+    size_t bytes;
+    float host[3];
+    (void)state;
+    begin();
+    DO(nvrtcCreateProgram(&program, source, "generated.cu", 1, headers, names));
+    DO(nvrtcCompileProgram(program, 2, options));
+    DO(nvrtcGetCUBINSize(program, &bytes));
+    char *image = malloc(bytes);
+    DO(nvrtcGetCUBIN(program, image));
+    DO(nvrtcDestroyProgram(&program));
+    CUmodule made;
+    CUfunction f;
+    DO(cuModuleLoadData(&made, image));
+    DO(cuModuleGetFunction(&f, made, "generated"));
+    struct {
+        float *to;
+        long n;
+    } task = {(float *)memory(sizeof host), 3};
+    void *parameters[] = {&task};
+    DO(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+    DO(cuMemcpyDtoH(host, (CUdeviceptr)task.to, sizeof host));
+    assert_true(host[0] == 5 && host[2] == 5);
+    DO(nvrtcCreateProgram(&program, "this is no program", "wrong.cu", 0, NULL, NULL));
+    assert_int_equal(nvrtcCompileProgram(program, 2, options), NVRTC_ERROR_COMPILATION);
+    DO(nvrtcGetProgramLogSize(program, &bytes));
+    assert_true(bytes > 20);
+    DO(nvrtcDestroyProgram(&program));
+    DO(cuMemFree((CUdeviceptr)task.to));
+    DO(cuModuleUnload(made));
+    free(image);
+    end();
+}
+
+/* -- breaches: each in a process of its own --------------------------------------------------------------------------------- */
+
+static void touch_from_host(void)
+{
+    *(volatile float *)memory(64) = 1;
+}
+
+static void read_beyond_the_end(void)
+{
+    launch("toy_affine", NULL, 1, 32, 0, (toy_task){(float *)memory(64), (float *)numbers(), 16 + 2000, 0, 0, 0, 0});
+    cuCtxSynchronize();
+}
+
+static void write_behind_the_end(void)
+{
+    CUdeviceptr p = memory(36);
+    launch("toy_affine", NULL, 1, 32, 0, (toy_task){(float *)p, (float *)numbers(), 10, 0, 0, 0, 0});
+    cuCtxSynchronize();
+    cuMemFree(p);
+}
+
+static void use_after_free(void)
+{
+    CUdeviceptr p = numbers();
+    DO(cuMemFree(p));
+    launch("toy_affine", NULL, 1, 32, 0, (toy_task){(float *)memory(64), (float *)p, 8, 0, 0, 0, 0});
+    cuCtxSynchronize();
+}
+
+static void free_in_another_stream(void)
+{
+    CUstream a = stream(), b = stream();
+    for (int k = 0; k < 50; k++) {
+        CUdeviceptr p;
+        CUevent made;
+        DO(cuEventCreate(&made, 0));
+        DO(cuMemAllocAsync(&p, 64, a));
+        DO(cuMemsetD32Async(p, 0, 16, a));
+        DO(cuEventRecord(made, a));
+        DO(cuStreamWaitEvent(b, made, 0));
+        launch("toy_affine", b, 1, 32, 0, (toy_task){(float *)p, (float *)p, 8, 0, 0, 0, 0});
+        DO(cuMemFreeAsync(p, a)); /* without waiting for b */
+        DO(cuCtxSynchronize());
+    }
+}
+
+static void use_before_it_is_there(void)
+{
+    CUstream a = stream(), b = stream();
+    for (int k = 0; k < 50; k++) {
+        CUdeviceptr p;
+        DO(cuMemAllocAsync(&p, 64, a));
+        DO(cuMemsetD32Async(p, 0, 16, b));
+        DO(cuCtxSynchronize());
+        DO(cuMemFreeAsync(p, b));
+    }
+}
+
+static void free_twice(void)
+{
+    CUdeviceptr p = memory(64);
+    cuMemFree(p);
+    cuMemFree(p);
+}
+
+static void wait_for_nothing(void)
+{
+    CUevent event;
+    DO(cuEventCreate(&event, 0));
+    cuStreamWaitEvent(stream(), event, 0);
+}
+
+static void copy_the_wrong_way(void)
+{
+    float host[4];
+    cuMemcpyDtoH(host, (CUdeviceptr)host, sizeof host);
+}
+
+static void copy_too_much(void)
+{
+    float host[40];
+    cuMemcpyDtoH(host, memory(100), sizeof host);
+}
+
+static void launch_toy(const char *name, int flaw)
+{
+    launch(name, NULL, 2, 256, 0, (toy_task){(float *)memory(4096), (float *)numbers(), N, 0, 0, flaw, 0});
+    cuCtxSynchronize();
+}
+
+static void diverge(void)
+{
+    launch_toy("toy_diverges", 0);
+}
+
+static void leave(void)
+{
+    launch_toy("toy_leaves", 0);
+}
+
+static void not_declared(void)
+{
+    launch_toy("toy_undeclared", 0);
+}
+
+static void race(void)
+{
+    launch_toy("toy_sum", 1);
+}
+
+static void too_many_threads(void)
+{
+    launch("toy_sum", NULL, 1, 512, 0, (toy_task){0});
+    cuCtxSynchronize();
+}
+
+static void too_much_shared(void)
+{
+    launch("toy_reverse", NULL, 1, 32, 100000, (toy_task){0});
+}
+
+static void contract(void)
+{
+    nvrtcProgram program;
+    DO(nvrtcCreateProgram(&program, "", "", 0, NULL, NULL));
+    nvrtcCompileProgram(program, 0, NULL);
+}
+
+/* Runs it in another process; its last words. */
+static void last_words(size_t number, void (*breach)(void), const char *setting, char *text, size_t room)
+{
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 1);
+        dup2(ends[1], 2);
+        alarm(20);
+        if (setting)
+            putenv((char *)setting);
+        signal(SIGABRT, SIG_DFL);
+        signal(SIGSEGV, SIG_DFL);
+        begin();
+        breach();
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t n = 0;
+    for (ssize_t got; n + 1 < room && (got = read(ends[0], text + n, room - 1 - n)) > 0;)
+        n += (size_t)got;
+    text[n] = 0;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+        fail_msg("breach %zu: status %#x, not ended by the emulator: %s", number, (unsigned)status, text);
+}
+
+static void breaches_end_the_process(void **state)
+{
+    static char races[] = "EMULATED_RACES=1";
+    static const struct {
+        void (*breach)(void);
+        char *setting;
+        const char *says;
+    } all[] = {{touch_from_host, NULL, "the host touches device memory: byte 0 of block"},
+               {read_beyond_the_end, NULL, "in kernel toy_affine"},
+               {write_behind_the_end, NULL, "block 0 (36 bytes"},
+               {use_after_free, NULL, "that has been freed; in kernel toy_affine"},
+               {free_in_another_stream, NULL, "that has been freed"},
+               {use_before_it_is_there, NULL, "not allocated yet in stream order"},
+               {free_twice, NULL, "is freed twice"},
+               {wait_for_nothing, NULL, "the event was never recorded"},
+               {copy_the_wrong_way, NULL, "is not memory of a device"},
+               {copy_too_much, NULL, "a copy of 160 bytes at byte 0 of block"},
+               {diverge, NULL, "threads of a block diverge"},
+               {leave, NULL, "has returned"},
+               {not_declared, NULL, "OLY_KERNEL_BLOCK"},
+               {race, races, "shared memory"},
+               {too_many_threads, NULL, "at most 256 threads"},
+               {too_much_shared, NULL, "cuFuncSetAttribute"},
+               {contract, NULL, "-fmad=false"}};
+    char text[4096];
+    (void)state;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        last_words(k, all[k].breach, all[k].setting, text, sizeof text);
+        if (!strstr(text, all[k].says) || !strstr(text, "EMULATED_SEED="))
+            fail_msg("breach %zu: '%s' does not say '%s'", k, text, all[k].says);
+    }
+}
+
+/* -- faults on request: in processes of their own, too ------------------------------------------------------------------------ */
+
+static int status_of(int (*program)(void), const char *setting)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        putenv((char *)setting);
+        _exit(program());
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int second_allocation(void)
+{
+    CUdeviceptr p;
+    begin();
+    return cuMemAlloc(&p, 8) == CUDA_SUCCESS && cuMemAlloc(&p, 8) == CUDA_ERROR_OUT_OF_MEMORY &&
+           cuMemAlloc(&p, 8) == CUDA_SUCCESS;
+}
+
+static int all_from_the_second(void)
+{
+    CUdeviceptr p;
+    begin();
+    return cuMemAlloc(&p, 8) == CUDA_SUCCESS && cuMemAlloc(&p, 8) == CUDA_ERROR_OUT_OF_MEMORY &&
+           cuMemAlloc(&p, 8) == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The call succeeds, the device fails, and stays so. */
+static int first_launch(void)
+{
+    begin();
+    launch("toy_affine", NULL, 1, 32, 0, (toy_task){0});
+    return cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED && cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static int lost(void)
+{
+    begin();
+    CUdeviceptr p;
+    for (int k = 0; k < 30; k++)
+        if (cuMemAlloc(&p, 8) == CUDA_ERROR_DEVICE_UNAVAILABLE)
+            return k > 10 && cuCtxSynchronize() == CUDA_ERROR_DEVICE_UNAVAILABLE;
+    return 0;
+}
+
+static int small(void)
+{
+    CUdeviceptr p;
+    begin();
+    return cuMemAlloc(&p, 60000) == CUDA_SUCCESS && cuMemAlloc(&p, 60000) == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static int devices(void)
+{
+    int n = 0;
+    return cuInit(0) == CUDA_SUCCESS && cuDeviceGetCount(&n) == CUDA_SUCCESS
+               ? n
+               : 100 + (cuInit(0) == CUDA_ERROR_NO_DEVICE);
+}
+
+static int visible(void)
+{
+    setenv("EMULATED_GPUS", "4", 1);
+    return devices();
+}
+
+static void faults_come_on_request(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(second_allocation, "EMULATED_FAIL=alloc:2"), 1);
+    assert_int_equal(status_of(all_from_the_second, "EMULATED_FAIL=alloc:2+"), 1);
+    assert_int_equal(status_of(second_allocation, "EMULATED_FAIL=alloc:2@3"), 0);
+    assert_int_equal(status_of(first_launch, "EMULATED_FAIL=launch:1"), 1);
+    assert_int_equal(status_of(lost, "EMULATED_FAIL=lost:20"), 1);
+    assert_int_equal(status_of(small, "EMULATED_MEMORY=100000"), 1);
+    assert_int_equal(status_of(devices, "EMULATED_GPUS=3"), 3);
+    assert_int_equal(status_of(devices, "EMULATED_GPUS=0"), 101);
+    assert_int_equal(status_of(visible, "CUDA_VISIBLE_DEVICES=2,0"), 2);
+    assert_int_equal(status_of(visible, "CUDA_VISIBLE_DEVICES="), 101);
+    assert_int_equal(status_of(visible, "CUDA_VISIBLE_DEVICES=1,7,2"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(breaches_end_the_process),
+                                       cmocka_unit_test(faults_come_on_request),
+                                       cmocka_unit_test(kernels_compute),
+                                       cmocka_unit_test(streams_keep_to_events_only),
+                                       cmocka_unit_test(pinned_memory_is_written_late),
+                                       cmocka_unit_test(graphs_repeat_with_new_tasks),
+                                       cmocka_unit_test(loops_in_graphs_need_no_host),
+                                       cmocka_unit_test(generated_kernels_run)};
+    return CHECK_MAIN(tests);
+}
+#else
+static void needs_headers(void **state)
+{
+    (void)state;
+    print_message("skipped: built without CUDA's headers\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(needs_headers)};
+    return CHECK_MAIN(tests);
+}
+#endif
