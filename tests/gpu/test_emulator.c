@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  The emulated GPU computes what kernels say, in any order that events allow, and notices each breach of a rule. */
 #include "check.h"
-#if __has_include(<cuda.h>) && __has_include(<nvrtc.h>)
+#if __has_include(<cuda.h>) && __has_include(<nvrtc.h>) && __has_include(<cublasLt.h>)
 #include "launch.h"
 #include "toy.h"
+#include <cublasLt.h>
 #include <cuda.h>
 #include <nvrtc.h>
 #include <sys/wait.h>
@@ -278,6 +279,70 @@ static void generated_kernels_run(void **state)
     DO(cuMemFree((CUdeviceptr)task.to));
     DO(cuModuleUnload(made));
     free(image);
+    end();
+}
+
+/* relu(2 A B' + bias) of two batches; row i of D has bias[i]. */
+static void products_are_sums_from_the_front(void **state)
+{
+    enum { M = 3, INNER = 5, COLUMNS = 2, BATCHES = 2 };
+    float a[BATCHES][INNER][M], b[BATCHES][INNER][COLUMNS], bias[M] = {-30, 1, 2}, got[BATCHES][COLUMNS][M];
+    for (int i = 0; i < BATCHES * INNER * M; i++)
+        (&a[0][0][0])[i] = 0.1f * (float)(i + 1);
+    for (int i = 0; i < BATCHES * INNER * COLUMNS; i++)
+        (&b[0][0][0])[i] = (float)(3 - i) / 7;
+    (void)state;
+    begin();
+    CUdeviceptr A = memory(sizeof a), B = memory(sizeof b), D = memory(sizeof got), V = memory(sizeof bias);
+    DO(cuMemcpyHtoD(A, a, sizeof a));
+    DO(cuMemcpyHtoD(B, b, sizeof b));
+    DO(cuMemcpyHtoD(V, bias, sizeof bias));
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t la, lb, ld;
+    float alpha = 2, beta = 0;
+    int transposed = CUBLAS_OP_T, epilogue = CUBLASLT_EPILOGUE_RELU_BIAS, batches = BATCHES, row = CUBLASLT_ORDER_ROW;
+    DO(cublasLtCreate(&handle));
+    DO(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    DO(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    DO(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &V, sizeof V));
+    DO(cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, M, INNER, M));
+    DO(cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, INNER, COLUMNS, COLUMNS));
+    DO(cublasLtMatrixLayoutCreate(&ld, CUDA_R_32F, M, COLUMNS, M));
+    DO(cublasLtMatrixLayoutSetAttribute(lb, CUBLASLT_MATRIX_LAYOUT_ORDER, &row, sizeof row));
+    const cublasLtMatrixLayout_t all[] = {la, lb, ld};
+    const int64_t strides[] = {M * INNER, INNER * COLUMNS, M * COLUMNS};
+    for (int k = 0; k < 3; k++) {
+        DO(cublasLtMatrixLayoutSetAttribute(all[k], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches));
+        DO(cublasLtMatrixLayoutSetAttribute(all[k], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &strides[k], 8));
+    }
+    DO(cublasLtMatmul(handle, desc, &alpha, (void *)A, la, (void *)B, lb, &beta, (void *)D, ld, (void *)D, ld, NULL,
+                      NULL, 0, NULL));
+    DO(cuMemcpyDtoH(got, D, sizeof got));
+    for (int k = 0; k < BATCHES; k++)
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                volatile float sum = 0;
+                for (int n = 0; n < INNER; n++) {
+                    volatile float product = a[k][n][i] * b[k][n][j];
+                    sum = sum + product;
+                }
+                sum = 2 * sum;
+                sum = sum + bias[i];
+                assert_true(got[k][j][i] == (sum > 0 ? sum : 0));
+            }
+    DO(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+    assert_int_equal(cublasLtMatmul(handle, desc, &alpha, (void *)A, la, (void *)B, lb, &beta, (void *)D, ld, (void *)D,
+                                    ld, NULL, NULL, 0, NULL),
+                     CUBLAS_STATUS_INVALID_VALUE);
+    for (int k = 0; k < 3; k++)
+        DO(cublasLtMatrixLayoutDestroy(all[k]));
+    DO(cublasLtMatmulDescDestroy(desc));
+    DO(cublasLtDestroy(handle));
+    DO(cuMemFree(A));
+    DO(cuMemFree(B));
+    DO(cuMemFree(D));
+    DO(cuMemFree(V));
     end();
 }
 
@@ -568,7 +633,8 @@ int main(void)
                                        cmocka_unit_test(pinned_memory_is_written_late),
                                        cmocka_unit_test(graphs_repeat_with_new_tasks),
                                        cmocka_unit_test(loops_in_graphs_need_no_host),
-                                       cmocka_unit_test(generated_kernels_run)};
+                                       cmocka_unit_test(generated_kernels_run),
+                                       cmocka_unit_test(products_are_sums_from_the_front)};
     return CHECK_MAIN(tests);
 }
 #else
