@@ -355,7 +355,7 @@ emulated     := $(BUILD)/tests/gpu/emulated
 emulated_at  := tests/gpu/emulator
 cu_kernels   := $(call files,kernels/cuda,*.cu) $(emulated_at)/toy.cu
 cuda_headers := $(wildcard $(CUDA_HOME)/include/cuda.h)
-emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 include libkernels_emulated.so libkernels_checked.so))
+emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) include libkernels_emulated.so libkernels_checked.so))
 sanitize_emulated = $(if $(findstring thread,$(SANITIZE)),,$(sanitize))
 compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno-format-truncation -fPIC -fvisibility=hidden -pthread $(sanitize_emulated) -isystem $(CUDA_HOME)/include
 compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
@@ -366,8 +366,8 @@ emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver
 emulator: $(emulator) ## the emulated GPU, on which tests/gpu/emulated COMMAND... runs programs
 
 $(BUILD)/tests/gpu/%.o: inside += -I$(emulated_at) -isystem $(CUDA_HOME)/include
-$(BUILD)/tests/test_emulator: $(emulator)
-$(BUILD)/tests/test_emulator: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -l:libcublasLt.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
+$(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl: $(emulator)
+$(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -l:libcublasLt.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
 
 $(emulated)/libemulated_device.so: $(addprefix $(emulated_at)/,launch.c fibre.c races.c launch.h fibre.h)
 	@mkdir -p $(@D)
@@ -385,6 +385,10 @@ $(emulated)/libnvrtc.so.13: $(emulated_at)/nvrtc.c $(emulated)/libcuda.so.1
 $(emulated)/libcublasLt.so.13: $(emulated_at)/cublaslt.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))
 	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device -lm $(link_emulated)
+
+$(emulated)/libnccl.so.2: $(emulated_at)/nccl.c $(emulated)/libcuda.so.1
+	$(call say,LD,$(@F))
+	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device $(link_emulated)
 
 $(emulated)/include: $(addprefix $(emulated_at)/,emulated_device.h launch.h)
 	@mkdir -p $@ && cp $^ $@ && touch $@

@@ -7,6 +7,7 @@
 #define OLY_COMMUNICATOR_H
 #include <olympus/array.h>
 #include "core/error.h"
+#include "core/gpu_access.h"
 
 /* -- the job (collectives/world.c) ------------------------------------------------------------------------------- */
 /* Starts communication: initialises MPI if the program has not (requests MPI_THREAD_MULTIPLE, works with any level),
@@ -31,6 +32,13 @@ typedef struct oly_device_access {
 /* Chooses the transport of this job's exchanges (transport.h). access: NULL: the host, and MPI, may use buffers where they are. Before
  * any exchange is made. */
 void oly_transport_choose(const oly_device_access *access);
+/* Where all devices of all ranks are on GPUs: NCCL takes over, if every rank has it and no two share a GPU; oly_transport_why then says
+ * "NCCL 2.28.9", otherwise why not. NULL: nothing changes. Collective, when the ranks have agreed on their platform and
+ * transport. fails OLY_TIMEOUT, OLY_MPI. */
+oly_status oly_transport_open(const oly_gpu_access *gpus);
+const char *oly_transport_why(void);
+/* Before the platform ends, when no exchange is left. Collective unless something has failed. */
+void oly_transport_close(void);
 /* What a rank tells the others of its transport. */
 typedef struct oly_transport_name {
     char chars[16];

@@ -133,14 +133,14 @@ static oly_status make_slots(oly_exchange *x)
     }
     if (x->n_requests == 0)
         return OLY_OK;
-    size_t n = (size_t)x->n_requests, of_transport = oly_transport_get()->make(x->n_requests, NULL);
+    size_t n = (size_t)x->n_requests, of_transport = oly_transport_get()->make(x->n_requests, n_messages, NULL);
     size_t bytes = n * (sizeof *x->slots + sizeof *x->done) + of_transport;
     x->slots = oly_calloc(1, bytes);
     if (!x->slots)
         return oly_out_of_memory(bytes, "the requests of an exchange");
     x->done = (oly_completion *)(x->slots + n);
     x->requests = x->done + n;
-    oly_transport_get()->make(x->n_requests, x->requests);
+    oly_transport_get()->make(x->n_requests, n_messages, x->requests);
     for (int i = 0; i < n_messages; i++)
         describe_slots(x, i);
     return OLY_OK;
@@ -404,6 +404,8 @@ void oly_exchange_free(oly_exchange *x)
     if (!x)
         return;
     oly_exchange_stop(x);
+    if (x->requests && oly_transport_get()->free)
+        oly_transport_get()->free(x->requests);
     for (int k = 0; x->stages && k < x->outline->n_stages; k++)
         oly_exchange_free(x->stages[k]);
     oly_release(x->stages);

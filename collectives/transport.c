@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which transport a job has, and packing by the host for transports through its memory. See transport.h. */
 #include "transport.h"
+#include "transport_nccl.h"
 #include <stdio.h>
 #include <string.h>
 
 static const oly_transport *chosen = &oly_transport_mpi, *registered;
 static const oly_device_access *device_access; /* NULL: host memory */
+static char why_chosen[200];
 
 void oly_transport_register(const oly_transport *transport)
 {
@@ -16,6 +18,30 @@ void oly_transport_choose(const oly_device_access *access)
 {
     chosen = registered ? registered : &oly_transport_mpi;
     device_access = access;
+    snprintf(why_chosen, sizeof why_chosen, "%s", access ? "through host memory" : "");
+}
+
+oly_status oly_transport_open(const oly_gpu_access *gpus)
+{
+    bool started = false;
+    if (!gpus || registered || !oly_world_has_peers())
+        return OLY_OK;
+    OLY_TRY(oly_nccl_start(gpus, &started, why_chosen, sizeof why_chosen));
+    if (started)
+        chosen = &oly_transport_nccl;
+    return OLY_OK;
+}
+
+void oly_transport_close(void)
+{
+    if (chosen == &oly_transport_nccl)
+        oly_nccl_end();
+    chosen = &oly_transport_mpi;
+}
+
+const char *oly_transport_why(void)
+{
+    return why_chosen;
 }
 
 oly_transport_name oly_transport_my_name(void)

@@ -2,7 +2,8 @@
 /* Transports: how boxes get from the devices of this process to those of others. A table of functions with one implementation
  * per file, chosen at start beside the platform:
  *
- *   transport_mpi.c   messages of MPI between processes, through host memory
+ *   transport_mpi.c    messages of MPI between processes, through host memory
+ *   transport_nccl.c   large ones between the memories of GPUs, the others through MPI
  *
  * An exchange (communicator.h) is the protocol above, the same for every transport: which message is sent when, the ticket in
  * front of each and its check, divergence, stages, memory for packed bytes, and waiting with a time limit (exchange.c,
@@ -64,8 +65,10 @@ typedef struct oly_transport {
     const char *name; /* "mpi"; the same on all ranks */
     int small_bytes;  /* payloads up to this size travel behind their ticket */
 
-    /* Prepares memory for requests 0 to n - 1 of an exchange. Returns its size; memory NULL: that only. */
-    size_t (*make)(int n, void *requests);
+    /* Prepares memory for requests 0 to n - 1 of an exchange, the first n_first of them those of first messages. Returns its size;
+     * memory NULL: that only. */
+    size_t (*make)(int n, int n_first, void *requests);
+    void (*free)(void *requests); /* NULL: nothing to do */
     /* Can this payload be sent from its buffer, or received into it, without being packed in host memory? Not asked of small ones. */
     bool (*in_place)(const oly_payload *p);
 
@@ -85,7 +88,7 @@ typedef struct oly_transport {
     int (*stray)(void *bytes);
 } oly_transport;
 
-extern const oly_transport oly_transport_mpi;
+extern const oly_transport oly_transport_mpi, oly_transport_nccl;
 
 /* The transport of this job. */
 const oly_transport *oly_transport_get(void);

@@ -11,8 +11,9 @@ typedef struct mpi_requests {
     bool *receives;
 } mpi_requests;
 
-static size_t make(int n, void *memory)
+static size_t make(int n, int n_first, void *memory)
 {
+    (void)n_first;
     mpi_requests *r = memory;
     size_t count = (size_t)n, each = sizeof *r->request + sizeof *r->status + sizeof *r->index + sizeof *r->receives;
     if (!r)

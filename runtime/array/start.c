@@ -108,6 +108,8 @@ static oly_status meet(const oly_rates_known *rates)
         st = oly_devices_start(n, counts, oly_world_rank(), oly_platform_get()->device_name);
     if (st == OLY_OK)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
+    if (st == OLY_OK && oly_platform_get()->gpus)
+        st = oly_transport_open(oly_platform_get()->gpus());
     if (st == OLY_OK)
         st = oly_nodes_set(n, leaders);
     if (st == OLY_OK)
@@ -190,6 +192,7 @@ static void undo(void)
     oly_workers_stop();
     oly_layout_stop();
     oly_nodes_forget();
+    oly_transport_close();
     oly_platform_forget();
     oly_world_finish();
     oly_devices_stop();
@@ -285,6 +288,7 @@ int oly_finalize(void)
     oly_progress_line_end();
     oly_timeline_finish(together);
     oly_plan_forget();
+    oly_transport_close();
     oly_layout_stop();
     oly_nodes_forget();
     oly_topology_forget();

@@ -12,6 +12,7 @@
 #ifndef OLY_DEVICE_PLATFORM_H
 #define OLY_DEVICE_PLATFORM_H
 #include "core/facts.h"
+#include "core/gpu_access.h"
 #include <olympus/base.h>
 
 enum { OLY_MOST_MEMORIES = 16, OLY_MOST_LATE_DEVICES = 64 }; /* of one process */
@@ -34,6 +35,8 @@ typedef struct oly_platform {
     const oly_facts *(*facts)(void); /* for the planner; the same on every rank, or the job is refused. NULL: a CPU's */
     /* Number of the group of directly linked devices (as GPUs by their own links) that a device belongs to; NULL: all are one. */
     int (*link_group)(int device);
+    /* What NCCL needs of them, once devices() is known; NULL: no GPUs. */
+    const oly_gpu_access *(*gpus)(void);
 
     /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
     bool (*allocate)(int memory, size_t bytes, void **data);

@@ -190,9 +190,9 @@ static void requests_complete_once(void **state)
     const oly_transport *t = oly_transport_get();
     char sent[2][3000], received[2][3000];
     oly_payload payload = {.peer = rank ^ 1};
-    void *requests = calloc(1, t->make(4, NULL));
+    void *requests = calloc(1, t->make(4, 4, NULL));
     assert_non_null(requests);
-    t->make(4, requests);
+    t->make(4, 4, requests);
     for (int k = 0; k < 2; k++) {
         memset(sent[k], 10 * rank + k, sizeof sent[k]);
         oly_chunk in = {.payload = &payload, .host = received[k], .room = sizeof received[k], .tag = 7};
@@ -224,9 +224,9 @@ static void strays_are_found(void **state)
     char sent[OLY_FIRST_MESSAGE_BYTES] = {0}, found[OLY_FIRST_MESSAGE_BYTES];
     oly_payload payload = {.peer = rank ^ 1};
     oly_chunk out = {.payload = &payload, .host = sent, .room = 200, .tag = 0 /* tickets */};
-    void *requests = calloc(1, t->make(1, NULL));
+    void *requests = calloc(1, t->make(1, 1, NULL));
     assert_non_null(requests);
-    t->make(1, requests);
+    t->make(1, 1, requests);
     sent[199] = (char)(rank + 1);
     assert_ok(t->send(requests, 0, &out));
     oly_completion done;

@@ -236,8 +236,9 @@ static oly_status unpack(const oly_chunk *c)
 
 /* -- sending ------------------------------------------------------------------------------------------------------------ */
 
-static size_t make(int n, void *requests)
+static size_t make(int n, int n_first, void *requests)
 {
+    (void)n_first;
     (void)requests; /* cleared is right */
     return sizeof(request) * (size_t)n;
 }

@@ -68,7 +68,7 @@ void emulated_memory_leaks(int *blocks, size_t *bytes);
 /* Pinned host memory. */
 void emulated_pinned_add(const void *address, size_t bytes);
 bool emulated_pinned_remove(const void *address);
-bool emulated_pinned_has(const void *address);
+EMULATED_EXPORT bool emulated_pinned_has(const void *address);
 
 /* -- work: what a stream, or a node of a graph, does ------------------------------------------------------------------------------- */
 typedef struct emulated_work {
@@ -139,7 +139,7 @@ struct graph_capture;
 struct graph_capture **emulated_stream_capture(CUstream stream);
 struct capture_point **emulated_stream_point(CUstream stream);
 void emulated_streams_forget_capture(const struct graph_capture *capture);
-double emulated_now(void);
+EMULATED_EXPORT double emulated_now(void);
 
 /* -- graphs.c ---------------------------------------------------------------------------------------------------------------------------- */
 /* Is the stream captured? Then the work, an event or a wait becomes part of the graph. */
