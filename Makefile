@@ -146,9 +146,9 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: emulator all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
+.PHONY: emulator gpu-bundle all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) $(meet) $(tool) emulator ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) $(meet) $(tool) emulator $(if $(wildcard $(CUDA_HOME)/include/cuda.h),$(BUILD)/tests/gpu/rates) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
 
@@ -346,7 +346,7 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@
 
--include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets),$(every_source)))
+-include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(BUILD)/tests/gpu/rates.d $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets),$(every_source)))
 
 # -- the emulated GPU -----------------------------------------------------------------------------------------------------
 # Libraries with the names of the driver, NVRTC, cuBLASLt and NCCL, and all kernels compiled for the host: once as they are, once with
@@ -408,6 +408,15 @@ $(emulated)/libkernels_checked.so: $(cu_kernels:%.cu=$(emulated)/kernels/%.o) $(
 	$(Q)$(or $(CXX_EMULATED),g++) $(patsubst %.o,%.checked,$(filter %.o,$^)) -lemulated_device -lm $(link_emulated)
 
 -include $(cu_kernels:%.cu=$(emulated)/kernels/%.d)
+
+# What a card can do by itself, and all that a machine with a GPU needs for tests/gpu/run.sh, in one archive.
+gpu_rates := $(if $(cuda_headers),$(BUILD)/tests/gpu/rates)
+$(BUILD)/tests/gpu/rates: $(BUILD)/tests/gpu/rates.o
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(Q)$(link) $^ -ldl -o $@
+
+gpu-bundle: library $(examples:%.c=$(BUILD)/%) $(BUILD)/tests/oracle $(BUILD)/bench/bench $(guard) $(gpu_rates) ## build/olympus-gpu.tar.gz, for tests/gpu/run.sh on a machine with a GPU
+	$(Q)BUILD=$(BUILD) MPICC=$(MPICC) tests/gpu/make-bundle
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
 # $1 ranks, $2 devices of each, $3 program and arguments, $4 headline

@@ -90,7 +90,13 @@ static void end_graph(CUgraph graph)
 /* Handles may be used by executable copies of the graph for as long as those live: conditions are kept. */
 CUresult cuGraphDestroy(CUgraph graph)
 {
+    static condition *kept;
     emulated_lock();
+    for (condition *c = graph->conditions, *next; c; c = next) {
+        next = c->next;
+        c->next = kept;
+        kept = c;
+    }
     graph->conditions = NULL;
     end_graph(graph);
     return emulated_leave(CUDA_SUCCESS);

@@ -152,16 +152,16 @@ ACCESS(__tsan_unaligned_write4, 4, true)
 ACCESS(__tsan_unaligned_write8, 8, true)
 ACCESS(__tsan_unaligned_write16, 16, true)
 
-EMULATED_EXPORT void __tsan_read_range(void *address, size_t bytes);
-void __tsan_read_range(void *address, size_t bytes)
+EMULATED_EXPORT void __tsan_read_range(void *address, long bytes);
+void __tsan_read_range(void *address, long bytes)
 {
-    use(address, bytes, false, PLAIN);
+    use(address, (size_t)(bytes), false, PLAIN);
 }
 
-EMULATED_EXPORT void __tsan_write_range(void *address, size_t bytes);
-void __tsan_write_range(void *address, size_t bytes)
+EMULATED_EXPORT void __tsan_write_range(void *address, long bytes);
+void __tsan_write_range(void *address, long bytes)
 {
-    use(address, bytes, true, PLAIN);
+    use(address, (size_t)(bytes), true, PLAIN);
 }
 
 EMULATED_EXPORT void __tsan_init(void);

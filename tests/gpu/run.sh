@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# All checks and figures of a GPU in one go, in less than ten minutes and without a network: in the source tree after `make`, or where the
+# archive of `make gpu-bundle` was unpacked. Prints a line for each step and counts them at the end; OUT gets every step's output and
+# `report.txt`, the figures.
+#
+#   tests/gpu/run.sh [--emulated] [--platform NAME] [--out FOLDER] [--minutes N] [STEP...]
+#
+#   --emulated        on the emulated GPU (tests/gpu/emulated): everything but figures
+#   --platform NAME   instead of cuda; cpu tries this script itself
+#   --minutes N       for all steps together (10)
+#   STEP              only these: machine oracle examples processes sanitizers rates bench peers
+set -u
+cd "$(dirname "$0")/../.." || exit
+export BUILD=${BUILD:-build}
+emulated=${RUN_EMULATED-} platform=${RUN_PLATFORM-cuda} out=${RUN_OUT-} minutes=10 steps=() inside=()
+while (($#)); do
+    case $1 in
+    --emulated) emulated=tests/gpu/emulated ;;
+    --platform) platform=$2; shift ;;
+    --out) out=$2; shift ;;
+    --minutes) minutes=$2; shift ;;
+    --inside) shift; inside=("$@"); break ;; # a step of another run.sh, which limits its time
+    -*) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) steps+=("$1") ;;
+    esac
+    shift
+done
+((${#steps[@]})) || steps=(machine oracle examples processes sanitizers rates bench peers)
+out=${out:-$PWD/gpu-run}
+mkdir -p "$out" || exit
+end=$((SECONDS + 60 * minutes))
+export RUN_EMULATED=$emulated RUN_PLATFORM=$platform RUN_OUT=$out
+passed=0 failed=0 skipped=0
+((${#inside[@]})) || : >"$out/report.txt"
+
+# What travels in the archive is used where the machine has none.
+if [[ -d bundle ]]; then
+    here=$PWD/bundle
+    export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH
+    export OPAL_PREFIX=$here OPAL_BINDIR=$here/bin OPAL_LIBDIR=$here/lib OPAL_PKGLIBDIR=$here/openmpi OPAL_DATADIR=$here/share
+    export OPAL_PKGDATADIR=$here/share/openmpi OPAL_SYSCONFDIR=$here/etc PMIX_INSTALL_PREFIX=$here PMIX_PKGLIBDIR=$here/pmix
+    export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=true
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_pml=ob1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OLYMPUS_RECORDER=0
+export OLYMPUS_PLATFORMS=$platform
+
+# line RESULT NAME SECONDS [WHY]
+line() { printf '%-8s %-28s %6.1f s  %s\n' "$1" "$2" "$3" "${4-}"; }
+skip() {
+    skipped=$((skipped + 1))
+    line skipped "$1" 0 "$2"
+}
+report() { printf '%s\n' "$*" >>"$out/report.txt"; }
+
+# step NAME LIMIT COMMAND...: runs it, at most that many seconds and until the end; its output in OUT/NAME.
+step() {
+    local name=$1 limit=$2 left=$((end - SECONDS)) begin=$EPOCHREALTIME status took
+    shift 2
+    if ((left < 5)); then
+        failed=$((failed + 1))
+        line FAILED "$name" 0 "no time left of $minutes minutes"
+        return 1
+    fi
+    timeout -k 5 $((limit < left ? limit : left)) tests/gpu/run.sh --inside "$@" >"$out/$name" 2>&1 </dev/null
+    status=$?
+    took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+    if [[ $status == 0 ]]; then
+        passed=$((passed + 1))
+        line ok "$name" "$took" "$(tail -n 1 "$out/$name" | cut -c 1-90)"
+    elif [[ $status == 77 ]]; then
+        skipped=$((skipped + 1))
+        line skipped "$name" "$took" "$(tail -n 1 "$out/$name" | cut -c 1-90)"
+    else
+        failed=$((failed + 1))
+        line FAILED "$name" "$took" "status $status"
+        tail -n 8 "$out/$name" | sed 's/^/      | /'
+    fi
+    return $status
+}
+
+# Programs on RANKS x DEVICES of the platform: devices are parts of the one card.
+on() {
+    local ranks=${1%x*} devices=${1#*x} launch=()
+    shift
+    [[ $ranks == 1 ]] || launch=(mpirun -n "$ranks")
+    if [[ $platform == cpu ]]; then
+        env OLYMPUS_NUM_CPU_DEVICES="$devices" "${launch[@]}" "$@"
+    else
+        env OLYMPUS_DEVICES_PER_GPU="$devices" $emulated "${launch[@]}" "$@"
+    fi
+}
+sharded=(tests/oracle/{toy,viz,heat,prog,auto,reshard,grad,types,train})
+
+# -- steps ------------------------------------------------------------------------------------------------------------------
+
+machine() {
+    if [[ $platform != cuda ]]; then
+        echo "platform $platform"
+    elif [[ $emulated ]]; then
+        echo "the emulated GPU"
+    else
+        nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv || return
+    fi
+    on 1x8 "$BUILD/examples/toy"
+}
+
+oracle() { on "$@"; }
+
+# The output of a program in any order of processes, without speeds and names of devices.
+text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//' | sort; }
+
+# Every example prints on the platform what it prints on CPUs.
+examples() {
+    local layout=$1 bad=0 n=0 words program
+    for program in toy sharded_computation tour explicit arrays control placement grad random_numbers shard_map layer math linear_algebra \
+        train heat1d:--steps:40 heat2d:--size:97:--steps:33 heat3d:--size:33:--steps:21 gray_scott:--size:64:--steps:37 \
+        maxwell2d:--size:65:--steps:37 matmul:--size:64; do
+        IFS=: read -ra words <<<"$program"
+        [[ -x $BUILD/examples/${words[0]} ]] || continue
+        n=$((n + 1))
+        (platform=cpu emulated='' OLYMPUS_PLATFORMS=cpu on "$layout" "$BUILD/examples/${words[0]}" "${words[@]:1}") 2>&1 | text_of >"$out/wanted"
+        on "$layout" "$BUILD/examples/${words[0]}" "${words[@]:1}" 2>&1 | text_of >"$out/got"
+        cmp -s "$out/wanted" "$out/got" || { echo "$program: other output than on CPUs"; diff "$out/wanted" "$out/got" | head -n 5; bad=$((bad + 1)); }
+    done
+    echo "$((n - bad)) of $n examples"
+    [[ $bad == 0 ]]
+}
+
+# NAME of compute-sanitizer's tool: small programs under it.
+sanitizer() {
+    local layout=1x2
+    on $layout compute-sanitizer --tool "$1" --error-exitcode 9 --target-processes all "$BUILD/tests/oracle" tests/oracle/{toy,heat}
+}
+
+rates() { $emulated "$BUILD/tests/gpu/rates" ${emulated:+--quick}; }
+
+rows_of() { on 1x1 "$BUILD/bench/bench" "$@"; }
+
+bench() {
+    local quick=()
+    [[ $emulated || $platform == cpu ]] && quick=(--quick)
+    rows_of "${quick[@]}" "$@"
+}
+
+if ((${#inside[@]})); then
+    "${inside[@]}"
+    exit
+fi
+for name in "${steps[@]}"; do
+    case $name in
+    machine)
+        step machine 60 machine
+        report "machine" && sed 's/^/    /' "$out/machine" >>"$out/report.txt"
+        ;;
+    oracle)
+        step oracle_1x16 150 oracle 1x16 "$BUILD/tests/oracle" tests/oracle
+        step oracle_1x8 60 oracle 1x8 "$BUILD/tests/oracle" "${sharded[@]}"
+        ;;
+    examples)
+        step examples_1x8 120 examples 1x8
+        ;;
+    processes) # of one card: they take turns, and messages go through host memory
+        for layout in 2x4 4x2; do
+            step "oracle_$layout" 90 oracle $layout "$BUILD/tests/oracle" "${sharded[@]}"
+        done
+        step examples_2x4 90 examples 2x4
+        ;;
+    sanitizers)
+        for tool in memcheck racecheck synccheck initcheck; do
+            if [[ $emulated || $platform == cpu ]]; then
+                skip "$tool" "needs a real GPU"
+            elif ! command -v compute-sanitizer >/dev/null; then
+                skip "$tool" "compute-sanitizer is not installed"
+            else
+                step "$tool" 60 sanitizer "$tool"
+            fi
+        done
+        if [[ $emulated ]]; then
+            EMULATED_RACES=1 step races_emulated 60 oracle 1x2 "$BUILD/tests/oracle" tests/oracle/{toy,heat}
+        fi
+        ;;
+    rates)
+        [[ $platform == cpu ]] && { skip rates "no GPU"; continue; }
+        step rates 40 rates && report "what the card can do" && sed 's/^/    /' "$out/rates" >>"$out/report.txt"
+        ;;
+    bench)
+        step bench 120 bench ${ROWS-call call_wait sin chain sum matmul heat1d heat2d heat3d gray_scott}
+        report "bench" && sed 's/^/    /' "$out/bench" >>"$out/report.txt"
+        ;;
+    peers)
+        if [[ $emulated || $platform == cpu ]]; then
+            skip peers "needs a real GPU"
+        else
+            step peers 120 python3 tests/gpu/peers.py
+            report "JAX and CuPy" && sed 's/^/    /' "$out/peers" >>"$out/report.txt"
+        fi
+        ;;
+    *) echo "no step is called '$name'" >&2; exit 2 ;;
+    esac
+done
+[[ -z $emulated && $platform == cuda ]] || report "no figure above is a GPU's"
+echo "figures: $out/report.txt"
+echo "CHECK: $passed passed, $failed failed, $skipped skipped"
+[[ $failed == 0 ]]
