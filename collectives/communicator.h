@@ -196,8 +196,9 @@ typedef struct oly_exchange_outline {
     int n_stages; /* 1: all at once */
     /* NULL: nothing to send or receive */
     oly_status (*list)(const void *context, int stage, oly_exchange **exchange);
-    void (*between)(const void *context, int stage,
-                    void *const *base); /* called after each stage of several; NULL: nothing */
+    oly_status (*between)(
+        const void *context, int stage,
+        void *const *base); /* called after each stage of several; NULL: nothing. fails as devices do */
     const void *context;
 } oly_exchange_outline;
 /* Keeps the pointer. An exchange in stages is started and finished with the same base pointers. */

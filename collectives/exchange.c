@@ -449,7 +449,7 @@ static oly_status complete_stages(oly_exchange *x, int *n)
         x->running->started = false;
         x->running = NULL;
         if (x->outline->between)
-            x->outline->between(x->outline->context, x->stage, x->base);
+            OLY_TRY(x->outline->between(x->outline->context, x->stage, x->base));
         x->stage++;
         (*n)++;
     }

@@ -19,7 +19,7 @@ oly_status oly_platform_choose(bool simulated)
     if (!p->one_memory && p->devices() > OLY_MOST_MEMORIES)
         return oly_fail(OLY_INVALID, "platform %s has %d devices with a memory each; a process has at most %d memories",
                         p->name, p->devices(), OLY_MOST_MEMORIES);
-    if (p->submit && p->devices() > OLY_MOST_LATE_DEVICES)
+    if (p->drain && p->devices() > OLY_MOST_LATE_DEVICES)
         return oly_fail(OLY_INVALID, "platform %s has %d devices that compute late; a process has at most %d", p->name,
                         p->devices(), OLY_MOST_LATE_DEVICES);
     oly_platform_chosen = p;

@@ -57,7 +57,8 @@ typedef struct oly_platform {
      * submission, on different devices in any order that waits allow. All four are NULL where work is complete when a
      * function returns. Called by runtime/run/device_order.c, for one device by one thread at a time. False: nothing
      * was queued, for lack of memory; the caller then drains instead. */
-    bool (*submit)(int device, void (*run)(void *argument), void *argument); /* run is called once, in any thread */
+    bool (*submit)(int device, void (*run)(void *argument), void *argument); /* run is called once, in any thread.
+        NULL: the executor has kernels of its own, and launches them in the device's order itself */
     bool (*record)(int device, oly_event *event);                            /* all work submitted so far */
     bool (*wait)(int device, oly_event event); /* work submitted to the device from now on comes after the event */
     oly_status (*drain)(int device);           /* returns when all is complete; fails as the device did */
@@ -82,7 +83,12 @@ void oly_platform_register(const oly_platform *platform);
 /* Does the platform compute submitted work later? */
 static inline bool oly_platform_is_late(void)
 {
-    return oly_platform_chosen->submit != NULL;
+    return oly_platform_chosen->drain != NULL;
+}
+/* Must kernels of the host be given copies of buffers in host memory? (runtime/run/detour.h) */
+static inline bool oly_platform_is_apart(void)
+{
+    return !oly_platform_chosen->host_memory && !oly_platform_chosen->open;
 }
 /* At start: the registered platform or the CPU; `simulated`: that one. fails OLY_INVALID: more memories, or late
  * devices, than a process may have. */

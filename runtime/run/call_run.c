@@ -256,9 +256,25 @@ bool oly_is_host_call(const oly_step *step)
     return step->kind == OLY_STEP_CALL && step->call.call->host;
 }
 
+static oly_status call_apart(oly_run *r, const oly_step *step, int device)
+{
+    oly_detour d = {.cells = {.plan = r->plan, .base = r->base}};
+    void **host;
+    if (!step->call.device[device].has_work)
+        return OLY_OK;
+    oly_cells_of_step(&d.cells, step, device);
+    OLY_TRY(oly_detour_begin(&d, &host));
+    oly_call_on_device(host, r->plan, step, device, r);
+    return oly_detour_end(&d);
+}
+
 oly_status oly_run_host_call(oly_run *r, const oly_step *step)
 {
     OLY_TRY(oly_drain(r));
+    for (int d = 0; oly_platform_is_apart() && d < r->plan->n_devices; d++)
+        OLY_TRY(call_apart(r, step, d));
+    if (oly_platform_is_apart())
+        return OLY_OK;
     bool opens = oly_platform_is_late() && oly_platform_get()->open; /* otherwise the step has opened it */
     if (opens)
         oly_executor_open(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Submitting work to devices that compute late. See device_order.h. */
 #include "run/device_order.h"
+#include "run/executor.h"
 #include "core/error.h"
 #include "core/timeline.h"
 #include <stdatomic.h>
@@ -14,7 +15,7 @@ struct oly_base_copy {
 
 typedef struct queued {
     oly_device_work work; /* first member */
-    void (*compute)(const oly_device_work *w);
+    const oly_work_kind *kind;
     oly_device_set uses;
     struct oly_base_copy *copy;
     int label; /* as the run's when it was submitted */
@@ -64,10 +65,34 @@ static void for_memory(const oly_run *r, oly_device_set uses, void (*open_or_clo
             open_or_close(r->used[k]->data);
 }
 
-static void compute_now(const oly_device_work *w, oly_device_set uses, void (*compute)(const oly_device_work *w))
+oly_status oly_compute_on_host(const oly_device_work *w, const oly_work_kind *kind)
 {
+    oly_detour d = {.cells = {.plan = w->run->plan, .base = w->base}};
+    oly_device_work here = *w;
+    void **host;
+    kind->cells(w, &d.cells);
+    OLY_TRY(oly_detour_begin(&d, &host));
+    here.base = host;
+    kind->compute(&here);
+    return oly_detour_end(&d);
+}
+
+/* The first failure is reported by the next drain. */
+static void note_failure(oly_run *r, oly_status st)
+{
+    int none = OLY_OK;
+    if (st != OLY_OK)
+        atomic_compare_exchange_strong(&r->worked, &none, (int)st);
+}
+
+static void compute_now(const oly_device_work *w, oly_device_set uses, const oly_work_kind *kind)
+{
+    if (oly_platform_is_apart()) {
+        note_failure(w->run, oly_compute_on_host(w, kind));
+        return;
+    }
     for_memory(w->run, uses, oly_platform_get()->open);
-    compute(w);
+    kind->compute(w);
     for_memory(w->run, uses, oly_platform_get()->close);
 }
 
@@ -75,7 +100,7 @@ static void compute_queued(void *argument)
 {
     queued *q = argument;
     int64_t begin = q->label ? oly_ticks() : 0;
-    compute_now(&q->work, q->uses, q->compute);
+    compute_now(&q->work, q->uses, q->kind);
     if (q->label)
         oly_timeline_part(q->label, q->work.run->plan->devices[q->work.device], q->execution, begin);
     drop(q->copy);
@@ -83,13 +108,12 @@ static void compute_queued(void *argument)
 }
 
 /* False: out of memory. */
-static bool queue(oly_run *r, int d, oly_device_set uses, void (*compute)(const oly_device_work *w), const void *what,
-                  size_t bytes)
+static bool queue(oly_run *r, int d, oly_device_set uses, const oly_work_kind *kind, const void *what, size_t bytes)
 {
     struct oly_base_copy *copy = hold_base(r);
     queued *q = copy ? oly_malloc(sizeof *q + bytes) : NULL;
     if (q) {
-        *q = (queued){{r, d, copy->base, q->what}, compute, uses, copy, r->label, r->execution};
+        *q = (queued){{r, d, copy->base, q->what}, kind, uses, copy, r->label, r->execution};
         memcpy(q->what, what, bytes);
         if (oly_platform_get()->submit(r->plan->devices[d], compute_queued, q))
             return true;
@@ -103,7 +127,8 @@ static bool queue(oly_run *r, int d, oly_device_set uses, void (*compute)(const 
 
 oly_status oly_drain_device(const oly_run *r, int device)
 {
-    return oly_platform_is_late() ? oly_platform_get()->drain(r->plan->devices[device]) : OLY_OK;
+    oly_status st = oly_platform_is_late() ? oly_platform_get()->drain(r->plan->devices[device]) : OLY_OK;
+    return st == OLY_OK ? (oly_status)atomic_load(&r->worked) : st;
 }
 
 oly_status oly_drain_late(const oly_run *r)
@@ -113,7 +138,7 @@ oly_status oly_drain_late(const oly_run *r)
         oly_status own = oly_platform_get()->drain(r->plan->devices[d]);
         st = st == OLY_OK ? own : st;
     }
-    return st;
+    return st == OLY_OK ? (oly_status)atomic_load(&r->worked) : st;
 }
 
 /* What device d is given next comes after what every device of `of` was given so far. */
@@ -165,15 +190,35 @@ static oly_status follow_users(oly_run *r, const oly_device_set *uses)
     return OLY_OK;
 }
 
-oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(const oly_device_work *w),
-                      const void *what, size_t bytes)
+/* A device with kernels of its own launches them, in its order; what it has none for is computed on the host, when it has done all
+ * that was launched before. */
+static oly_status launch(oly_run *r, int d, const oly_work_kind *kind, const void *what)
+{
+    const oly_device_work w = {r, d, r->base, what};
+    oly_status st = OLY_OK;
+    if (oly_executor_get()->launch && oly_executor_get()->launch(&w, kind->of, &st))
+        return st;
+    OLY_TRY(oly_drain_device(r, d));
+    return oly_compute_on_host(&w, kind);
+}
+
+static oly_status submit_or_compute(oly_run *r, int d, oly_device_set uses, const oly_work_kind *kind, const void *what,
+                                    size_t bytes)
+{
+    if (!oly_platform_get()->submit)
+        return launch(r, d, kind, what);
+    if (queue(r, d, uses, kind, what, bytes))
+        return OLY_OK;
+    OLY_TRY(oly_drain_device(r, d)); /* and with it the devices it comes after */
+    compute_now(&(oly_device_work){r, d, r->base, what}, uses, kind);
+    return OLY_OK;
+}
+
+oly_status oly_submit(oly_run *r, const oly_device_set *uses, const oly_work_kind *kind, const void *what, size_t bytes)
 {
     OLY_TRY(follow_used(r, uses));
-    for (int d = 0; d < r->plan->n_devices; d++) {
-        if (!uses[d] || queue(r, d, uses[d], compute, what, bytes))
-            continue;
-        OLY_TRY(oly_drain_device(r, d)); /* and with it the devices it comes after */
-        compute_now(&(oly_device_work){r, d, r->base, what}, uses[d], compute);
-    }
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (uses[d])
+            OLY_TRY(submit_or_compute(r, d, uses[d], kind, what, bytes));
     return follow_users(r, uses);
 }

@@ -351,7 +351,7 @@ static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *faile
             r->base[oly_cell(plan, d, s)] = (char *)scratch->data + plan->slots[s].offset;
         }
     }
-    if (r->tile_bytes && !(r->tile = take_locked(r, 0, r->tile_bytes, failed)))
+    if (r->tile_bytes && !oly_platform_is_apart() && !(r->tile = take_locked(r, 0, r->tile_bytes, failed)))
         return "a stencil's tiles";
     return NULL;
 }

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The executor: computes on the devices of this process. The interpreter (interpret.c) decides the order of steps, how
- * often a loop runs and what waits for what; it reaches devices through these functions only. There is one
- * implementation, for CPUs (executor_cpu.c; stencil passes in stencil_run.c and time_tiling_run.c): it splits a step
- * into chunks by shapes alone and distributes them over the threads, so results have the same bits on any number of
- * threads. docs/platforms.md says what one for GPUs needs. Private to runtime/run. */
+ * often a loop runs and what waits for what; it reaches devices through these functions only. The executor for CPUs
+ * (executor_cpu.c; stencil passes in stencil_run.c and time_tiling_run.c) splits a step into chunks by shapes alone and
+ * distributes them over the threads, so results have the same bits on any number of threads. An executor for other devices
+ * (run/cuda) is a table of what it does itself; what it does not have, the CPU's kernels compute on copies in host memory
+ * (detour.h). docs/platforms.md says how one is added. Private to runtime/run. */
 #ifndef OLY_RUN_EXECUTOR_H
 #define OLY_RUN_EXECUTOR_H
 #include "device/platform.h"
+#include "run/device_order.h"
 #include "run/interpret.h"
+
+/* -- executors ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct oly_executor {
+    const char *name; /* "cpu" */
+    /* Launches a device's share on the device, in its order: true, and *st says how that went. False: it has no kernel for
+     * it. Called for one device by one thread at a time. NULL: there are none. */
+    bool (*launch)(const oly_device_work *w, oly_work_of of, oly_status *st);
+    /* In the device's order, without waiting for it; NULL: the device is drained, and the platform writes or copies. */
+    oly_status (*write)(int device, void *to, const void *value, size_t bytes); /* at most 8 bytes */
+    oly_status (*copy)(int device, void *to, const void *from, size_t bytes);
+} oly_executor;
+extern const oly_executor oly_executor_cpu;
+extern const oly_executor *oly_executor_chosen;
+static inline const oly_executor *oly_executor_get(void)
+{
+    return oly_executor_chosen;
+}
 
 /* -- preparing a plan ------------------------------------------------------------------------------------------------- */
 
@@ -37,7 +57,7 @@ oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, cons
                             double work);
 /* Copies and reductions of a level whose messages have arrived: called through oly_exchange_outline.between on the
  * waiting thread. staged: an oly_staged_reduction; base: of every buffer. */
-void oly_compute_level(const void *staged, int stage, void *const *base);
+oly_status oly_compute_level(const void *staged, int stage, void *const *base);
 /* Stencil loops: oly_run_stencil, oly_run_time_tiling in stencil_run.h. */
 
 /* -- values that control flow needs: conditions, counters, results of loops. They drain the device ----------------- */

@@ -22,6 +22,9 @@ static void *at(void *const *base, const oly_place *p)
     return (char *)base[p->base] + p->offset;
 }
 
+const oly_executor oly_executor_cpu = {.name = "cpu"};
+const oly_executor *oly_executor_chosen = &oly_executor_cpu;
+
 size_t oly_executor_workspace(const oly_plan *plan)
 {
     return oly_platform_get()->computes ? oly_tile_bytes(plan) : 0;
@@ -176,6 +179,11 @@ static void compute_device(const oly_device_work *w)
             run_chunk(&s, w->device, c);
 }
 
+static void cells_of_share(const oly_device_work *w, oly_cells *to)
+{
+    oly_cells_of_step(to, w->what, w->device);
+}
+
 /* The memories that device d uses: operands of which each process has one copy are read where that is. */
 static oly_device_set uses_of(const oly_run *r, const oly_step *step, int d)
 {
@@ -196,13 +204,14 @@ static oly_device_set uses_of(const oly_run *r, const oly_step *step, int d)
 
 static oly_status submit_step(oly_run *r, const oly_step *step)
 {
+    static const oly_work_kind kind = {OLY_WORK_STEP, compute_device, cells_of_share};
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     spread s = {.step = step};
     for (; s.phase < step->prepared->phases; s.phase++)
         for (int d = 0; d < r->plan->n_devices; d++)
             if (!uses[d] && chunks_on(&s, d) > 0)
                 uses[d] = uses_of(r, step, d);
-    return oly_submit(r, uses, compute_device, step, sizeof *step);
+    return oly_submit(r, uses, &kind, step, sizeof *step);
 }
 
 oly_status oly_compute(oly_run *r, const oly_step *step)
@@ -226,11 +235,9 @@ oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k)
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct copying {
+    oly_copies list; /* first member */
     const oly_run *run;
     void *const *base;
-    const oly_copy_work *copies;
-    const int *chunks; /* [n] */
-    int n;
     pieces pieces;
 } copying;
 
@@ -255,42 +262,51 @@ static void copy_body(void *context, int i)
     copying *c = context;
     int chunk, k = piece_of(&c->pieces, i, &chunk);
     int64_t begin = c->run->label ? oly_ticks() : 0;
-    run_copy(c->base, &c->copies[k], chunk, c->chunks[k]);
+    run_copy(c->base, &c->list.copies[k], chunk, c->list.chunks[k]);
     if (begin)
-        oly_show_part(c->run, oly_cell_device(c->run->plan, c->copies[k].to.base), begin);
+        oly_show_part(c->run, oly_cell_device(c->run->plan, c->list.copies[k].to.base), begin);
 }
 
 /* The receiving device copies. */
 static void copy_to_device(const oly_device_work *w)
 {
-    const copying *c = w->what;
+    const oly_copies *c = w->what;
     for (int k = 0; k < c->n; k++)
         if (oly_cell_device(w->run->plan, c->copies[k].to.base) == w->device)
             run_all_chunks(w->base, &c->copies[k], c->chunks[k]);
 }
 
-static oly_status submit_copies(oly_run *r, const copying *c)
+static void cells_of_copies(const oly_device_work *w, oly_cells *to)
 {
+    const oly_copies *c = w->what;
+    for (int k = 0; k < c->n; k++)
+        if (oly_cell_device(w->run->plan, c->copies[k].to.base) == w->device)
+            oly_cells_of_copy(to, &c->copies[k]);
+}
+
+static oly_status submit_copies(oly_run *r, const oly_copies *c)
+{
+    static const oly_work_kind kind = {OLY_WORK_COPIES, copy_to_device, cells_of_copies};
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     for (int k = 0; k < c->n; k++) {
         int to = oly_cell_device(r->plan, c->copies[k].to.base);
         uses[to] |= oly_one_device(to) | oly_device_with(r, c->copies[k].from.base);
     }
-    return oly_submit(r, uses, copy_to_device, c, sizeof *c);
+    return oly_submit(r, uses, &kind, c, sizeof *c);
 }
 
 oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_copy_work *copies, int n, double work)
 {
-    copying c = {r, r->base, copies, prepared->copies, n, {chunks_of_copy, prepared->copies, 0}};
+    copying c = {{copies, prepared->copies, n}, r, r->base, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
-        return submit_copies(r, &c);
+        return submit_copies(r, &c.list);
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {
         oly_parallel(prepared->total_copied, copy_body, &c);
         return OLY_OK;
     }
     int64_t begin = r->label && n > 0 ? oly_ticks() : 0;
     for (int k = 0; k < n; k++)
-        run_all_chunks(r->base, &copies[k], c.chunks[k]);
+        run_all_chunks(r->base, &copies[k], prepared->copies[k]);
     if (begin)
         oly_show_together(r, begin);
     return OLY_OK;
@@ -301,12 +317,9 @@ oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_co
 enum { REDUCE_PART = 1 << 14 }; /* elements */
 
 typedef struct reducing {
+    oly_sums sums;
     const oly_run *run;
     void *const *base;
-    const oly_reduction_work *groups;
-    int n;
-    oly_combiner combiner;
-    oly_dtype dtype;
     pieces pieces;
     bool shows; /* each device's part in the timeline */
 } reducing;
@@ -332,62 +345,63 @@ static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dt
                (size_t)(end - begin) * element);
 }
 
-/* The device that reduces a group: the first that gets the result. */
-static int summing_device(const oly_run *r, const oly_reduction_work *g)
-{
-    return oly_cell_device(r->plan, g->out_base[0]);
-}
-
 static void reduce_body(void *context, int i)
 {
     reducing *f = context;
     int part, k = piece_of(&f->pieces, i, &part);
-    const oly_reduction_work *g = &f->groups[k];
+    const oly_reduction_work *g = &f->sums.groups[k];
     int64_t begin = g->begin + (int64_t)part * REDUCE_PART;
     int64_t began = f->shows ? oly_ticks() : 0;
-    sum_group(g, f->combiner, f->dtype, f->base, begin, begin + REDUCE_PART < g->end ? begin + REDUCE_PART : g->end);
+    sum_group(g, f->sums.combiner, f->sums.dtype, f->base, begin,
+              begin + REDUCE_PART < g->end ? begin + REDUCE_PART : g->end);
     if (began)
-        oly_show_part(f->run, summing_device(f->run, g), began);
+        oly_show_part(f->run, oly_summing_device(f->run->plan, g), began);
 }
 
 static void sum_on_device(const oly_device_work *w)
 {
-    const reducing *f = w->what;
+    const oly_sums *f = w->what;
     for (int k = 0; k < f->n; k++) {
         const oly_reduction_work *g = &f->groups[k];
-        if (summing_device(w->run, g) == w->device)
+        if (oly_summing_device(w->run->plan, g) == w->device)
             sum_group(g, f->combiner, f->dtype, w->base, g->begin, g->end);
     }
 }
 
-static oly_status submit_sums(oly_run *r, const reducing *f)
+static void cells_of_sums(const oly_device_work *w, oly_cells *to)
 {
+    const oly_sums *f = w->what;
+    for (int k = 0; k < f->n; k++)
+        if (oly_summing_device(w->run->plan, &f->groups[k]) == w->device)
+            oly_cells_of_reduction(to, &f->groups[k]);
+}
+
+static oly_status submit_sums(oly_run *r, const oly_sums *f)
+{
+    static const oly_work_kind kind = {OLY_WORK_SUMS, sum_on_device, cells_of_sums};
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     for (int k = 0; k < f->n; k++) {
         const oly_reduction_work *g = &f->groups[k];
-        oly_device_set *by = &uses[summing_device(r, g)];
+        oly_device_set *by = &uses[oly_summing_device(r->plan, g)];
         for (int j = 0; j < g->n_sources; j++)
             *by |= oly_device_with(r, g->source_base[j]);
         for (int j = 0; j < g->n_outs; j++)
             *by |= oly_device_with(r, g->out_base[j]);
     }
-    return oly_submit(r, uses, sum_on_device, f, sizeof *f);
+    return oly_submit(r, uses, &kind, f, sizeof *f);
 }
 
 oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
                             double work)
 {
-    reducing f = {r,
+    reducing f = {{groups, n_groups, step->reduction.combiner, step->reduction.dtype},
+                  r,
                   r->base,
-                  groups,
-                  n_groups,
-                  step->reduction.combiner,
-                  step->reduction.dtype,
                   {parts_of, groups, 0},
                   r->label && work >= WORTH_SHOWING};
     int total = 0;
     if (oly_platform_is_late())
-        return submit_sums(r, &f);
+        return submit_sums(r, &f.sums);
     for (int g = 0; g < n_groups; g++)
         total += parts_of(groups, g);
     if (work >= WORTH_SHARING) {
@@ -402,17 +416,42 @@ oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, cons
     return OLY_OK;
 }
 
-/* On one thread: a level is computed inside the exchange that has received it. */
-void oly_compute_level(const void *staged, int stage, void *const *base)
+/* -- levels inside exchanges ----------------------------------------------------------------------------------------- */
+
+static void compute_level(const oly_staged_reduction *s, const oly_reduction_level *level, void *const *base)
 {
-    const oly_staged_reduction *s = staged;
-    const oly_reduction_level *level = &s->levels->level[stage / s->stages];
-    if (stage % s->stages) /* results have arrived, which need nothing more */
-        return;
     for (int k = 0; k < level->n_copies; k++)
         run_all_chunks(base, &level->copies[k], oly_copy_chunks(&level->copies[k].task));
     for (int g = 0; g < level->n_groups; g++)
         sum_group(&level->groups[g], s->combiner, s->dtype, base, level->groups[g].begin, level->groups[g].end);
+}
+
+/* The devices were drained before the exchange began. */
+static oly_status compute_level_apart(const oly_staged_reduction *s, const oly_reduction_level *level,
+                                      void *const *base)
+{
+    oly_detour d = {.cells = {.plan = s->plan, .base = base}};
+    void **host;
+    for (int k = 0; k < level->n_copies; k++)
+        oly_cells_of_copy(&d.cells, &level->copies[k]);
+    for (int g = 0; g < level->n_groups; g++)
+        oly_cells_of_reduction(&d.cells, &level->groups[g]);
+    OLY_TRY(oly_detour_begin(&d, &host));
+    compute_level(s, level, host);
+    return oly_detour_end(&d);
+}
+
+/* On one thread: a level is computed inside the exchange that has received it. */
+oly_status oly_compute_level(const void *staged, int stage, void *const *base)
+{
+    const oly_staged_reduction *s = staged;
+    const oly_reduction_level *level = &s->levels->level[stage / s->stages];
+    if (stage % s->stages) /* results have arrived, which need nothing more */
+        return OLY_OK;
+    if (oly_platform_is_apart())
+        return compute_level_apart(s, level, base);
+    compute_level(s, level, base);
+    return OLY_OK;
 }
 
 /* -- memory --------------------------------------------------------------------------------------------------------------- */
@@ -451,12 +490,17 @@ oly_status oly_slot_read(const oly_run *r, int device, int slot, size_t bytes, v
 
 oly_status oly_slot_write(const oly_run *r, int device, int slot, size_t bytes, const void *value)
 {
+    if (oly_executor_get()->write)
+        return oly_executor_get()->write(r->plan->devices[device], slot_at(r, device, slot), value, bytes);
     OLY_TRY(oly_drain_device(r, device));
     return oly_platform_get()->write(memory_of(r, device), slot_at(r, device, slot), value, bytes);
 }
 
 oly_status oly_slot_copy(const oly_run *r, int device, int to, int from, size_t bytes)
 {
+    if (oly_executor_get()->copy)
+        return oly_executor_get()->copy(r->plan->devices[device], slot_at(r, device, to), slot_at(r, device, from),
+                                        bytes);
     OLY_TRY(oly_drain_device(r, device));
     return oly_platform_get()->copy(memory_of(r, device), slot_at(r, device, to), memory_of(r, device),
                                     slot_at(r, device, from), bytes);

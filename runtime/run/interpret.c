@@ -287,6 +287,7 @@ void oly_interpret(oly_job *job)
     r->thread = pthread_self();
     r->advance = OLY_OK;
     r->failed = false;
+    atomic_store_explicit(&r->worked, OLY_OK, memory_order_relaxed);
     oly_status st = OLY_OK;
     int64_t begun = r->submitted ? oly_ticks() : 0;
     if (r->together.set)

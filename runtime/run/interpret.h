@@ -18,6 +18,8 @@ typedef struct oly_run {
     oly_buffer **tiles; /* [oly_workers_slots()] see tile_memory.h */
     oly_buffer *tile;   /* reserved; one of `used` */
     size_t tile_bytes;
+    void *
+        host_tile; /* where kernels of the host cannot use the devices' memory: for tiles, during a stencil loop; else NULL */
     pthread_mutex_t turn;
     oly_ticket ticket;
     oly_together together;
@@ -28,7 +30,8 @@ typedef struct oly_run {
     int64_t execution;               /* of that step: a number that no other execution has */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
-    bool failed; /* a check has failed: loops end, and the host's functions are not called any more */
+    _Atomic int worked; /* an oly_status: of work that devices have computed late */
+    bool failed;        /* a check has failed: loops end, and the host's functions are not called any more */
 } oly_run;
 
 void oly_interpret(oly_job *job);

@@ -64,6 +64,13 @@ static oly_device_set uses(const oly_passes *p, int device)
     return oly_one_device(device);
 }
 
+static void cells(const oly_passes *p, int device, oly_cells *to)
+{
+    const sweep *s = (const sweep *)p;
+    oly_cells_use(to, oly_cell(p->run->plan, device, s->from), false);
+    oly_cells_use(to, oly_cell(p->run->plan, device, s->to), true);
+}
+
 /* The first pass has the remaining steps. */
 static int begin_pass(oly_passes *p, int64_t at, int next)
 {
@@ -94,7 +101,7 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
-    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, run_tile};
+    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
     sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step}};
     return oly_run_passes(&s.passes);
 }

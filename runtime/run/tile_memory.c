@@ -2,6 +2,7 @@
 /* Memory for tiles. See tile_memory.h. */
 #include "run/tile_memory.h"
 #include "device/platform.h"
+#include "core/error.h"
 #include "device/workers.h"
 #include "run/stencil_run.h"
 
@@ -29,8 +30,20 @@ size_t oly_tile_bytes(const oly_plan *plan)
     return bytes_of(plan, plan->main);
 }
 
+oly_status oly_tiles_reserve(oly_run *r)
+{
+    if (oly_platform_is_apart() && !(r->host_tile = oly_malloc(r->tile_bytes + 1)))
+        return oly_out_of_memory(r->tile_bytes, "a stencil's tiles");
+    return OLY_OK;
+}
+
 void *oly_tile_begin(oly_run *r, bool *turn)
 {
+    if (r->host_tile) {
+        *turn = true;
+        pthread_mutex_lock(&r->turn);
+        return r->host_tile;
+    }
     oly_buffer **mine = &r->tiles[oly_workers_slot()];
     if (!*mine) {
         *mine = oly_buffer_take_at_once(r->plan->devices[0], r->tile_bytes);
@@ -51,6 +64,8 @@ void oly_tile_end(oly_run *r, bool turn)
 
 void oly_tiles_drop(oly_run *r)
 {
+    oly_release(r->host_tile);
+    r->host_tile = NULL;
     for (int k = 0; k < oly_workers_slots(); k++) {
         if (r->tiles[k] && oly_platform_get()->close)
             oly_platform_get()->close(r->tiles[k]->data);

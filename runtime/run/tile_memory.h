@@ -7,6 +7,7 @@
 #include "run/interpret.h"
 
 size_t oly_tile_bytes(const oly_plan *plan); /* the most that any step of the plan needs for a tile; 0: none */
+oly_status oly_tiles_reserve(oly_run *r);    /* before a loop; fails OLY_MEMORY */
 /* The calling thread's buffer, of oly_tile_bytes; *turn is for oly_tile_end. */
 void *oly_tile_begin(oly_run *r, bool *turn);
 void oly_tile_end(oly_run *r, bool turn);

@@ -28,18 +28,26 @@ static void tile(void *context, int i)
 
 static void compute_device(const oly_device_work *w)
 {
-    oly_passes *p = (oly_passes *)(uintptr_t)w->what; /* this device's own copy */
+    oly_passes *p =
+        (oly_passes *)(uintptr_t)w->what; /* this device's own copy, or used by one device after the other */
     p->base = w->base;
     for (int i = 0, n = p->kind->tiles_on(p, w->device); i < n; i++)
         p->kind->tile(p, w->device, i);
 }
 
+static void cells_of_device(const oly_device_work *w, oly_cells *to)
+{
+    const oly_passes *p = w->what;
+    p->kind->cells(p, w->device, to);
+}
+
 static oly_status submit_tiles(oly_passes *p)
 {
+    static const oly_work_kind kind = {OLY_WORK_TILES, compute_device, cells_of_device};
     oly_device_set uses[OLY_MOST_LATE_DEVICES];
     for (int d = 0; d < p->run->plan->n_devices; d++)
         uses[d] = p->kind->tiles_on(p, d) > 0 ? p->kind->uses(p, d) : 0;
-    return oly_submit(p->run, uses, compute_device, p, p->bytes);
+    return oly_submit(p->run, uses, &kind, p, p->bytes);
 }
 
 static oly_status run_tiles(oly_passes *p, oly_tile_part part)
@@ -71,7 +79,7 @@ static oly_status run_pass(oly_passes *p, oly_exchange *x)
     return run_tiles(p, OLY_TILES_LATE);
 }
 
-oly_status oly_run_passes(oly_passes *p)
+static oly_status run_passes(oly_passes *p)
 {
     const oly_step *step = p->step;
     oly_exchange *under_way = step->awaited;
@@ -99,4 +107,10 @@ oly_status oly_run_passes(oly_passes *p)
     oly_status late = oly_drain(p->run); /* tiles that are still to be computed use the memory */
     oly_tiles_drop(p->run);
     return st == OLY_OK ? late : st;
+}
+
+oly_status oly_run_passes(oly_passes *p)
+{
+    OLY_TRY(oly_tiles_reserve(p->run));
+    return run_passes(p);
 }

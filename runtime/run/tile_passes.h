@@ -20,6 +20,7 @@ typedef struct oly_pass_kind {
     int (*begin)(oly_passes *p, int64_t at, int next);
     int (*tiles_on)(const oly_passes *p, int device);        /* an upper bound for those of p->part */
     oly_device_set (*uses)(const oly_passes *p, int device); /* the devices whose memory its tiles use */
+    void (*cells)(const oly_passes *p, int device, oly_cells *to);
     /* Computes tile i of a device in memory of oly_tile_begin; false if it is not in p->part. */
     bool (*tile)(const oly_passes *p, int device, int i);
 } oly_pass_kind;

@@ -294,6 +294,17 @@ static oly_device_set uses(const oly_passes *p, int device)
     return set;
 }
 
+static void cells(const oly_passes *p, int device, oly_cells *to)
+{
+    const field_sweep *s = (const field_sweep *)p;
+    for (int j = 0; j < s->tiling->form.n_fields; j++) {
+        oly_cells_use(to, oly_cell(p->run->plan, device, s->from[j]), false);
+        oly_cells_use(to, oly_cell(p->run->plan, device, s->to[j]), true);
+    }
+    for (int k = 0; k < s->tiling->form.n_fixed; k++)
+        oly_cells_use(to, s->tiling->device[device].fixed[k].base, false);
+}
+
 static bool run_tile(const oly_passes *p, int device, int i)
 {
     const field_sweep *s = (const field_sweep *)p;
@@ -383,7 +394,7 @@ static int begin_pass(oly_passes *p, int64_t at, int next)
 
 oly_status oly_run_time_tiling(oly_run *r, const oly_step *step)
 {
-    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, run_tile};
+    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
     field_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
                      .tiling = step->stencil.tiling};
     return oly_run_passes(&s.passes);

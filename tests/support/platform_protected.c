@@ -3,7 +3,9 @@
  * (late_streams.h). Every buffer has pages of its own, without access rights but while work of a device that was said to use it or a
  * message uses it (open, close) and inside read, write and copy. Whoever forgets to map a buffer ends with a fault, and a line that
  * names the buffer; whoever forgets to wait gets wrong values. Linked with every test program and with the examples in
- * build/tests/protected; PROTECTED=1 chooses it before main, PROTECTED=at_once the same with devices that compute at once. */
+ * build/tests/protected; PROTECTED=1 chooses it before main, PROTECTED=at_once the same with devices that compute at once,
+ * PROTECTED=apart one whose memory the host's kernels cannot use at all: they compute on copies in host memory, as they do for GPUs
+ * (runtime/run/detour.h). */
 #include "platform_protected.h"
 #include "late_streams.h"
 #include <pthread.h>
@@ -209,7 +211,14 @@ static void __attribute__((constructor)) choose(void)
     const char *which = getenv("PROTECTED");
     if (!which)
         return;
-    at_once = platform_protected;
+    static oly_platform apart;
+    at_once = apart = platform_protected;
     at_once.submit = NULL;
-    oly_platform_register(strcmp(which, "at_once") == 0 ? &at_once : &platform_protected);
+    at_once.record = NULL;
+    at_once.wait = NULL;
+    at_once.drain = NULL;
+    apart.open = apart.close = NULL;
+    oly_platform_register(strcmp(which, "at_once") == 0 ? &at_once
+                          : strcmp(which, "apart") == 0 ? &apart
+                                                        : &platform_protected);
 }
