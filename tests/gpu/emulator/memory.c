@@ -157,6 +157,7 @@ static void fault(int number, siginfo_t *info, void *context)
 #else
     (void)context;
 #endif
+    emulated_order_use(b, writes);
     open_block(b, writes ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
@@ -282,18 +283,21 @@ void emulated_memory_free(emulated_block *b)
         emulated_violation("block %d (%zu bytes on GPU %d) is freed twice", b->number, b->bytes, b->device);
     check_edge(b, first, b->address, "before");
     check_edge(b, b->address + b->bytes, first + b->pages, "behind");
+    emulated_order_free(b);
+    free(b->uses);
+    b->uses = NULL;
     b->state = FREED;
     memory.used[b->device] -= b->pages;
     fallocate(memory.file[b->device], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first - memory.range[b->device],
               (off_t)b->pages);
 }
 
-void *emulated_memory_at(const char *what, const void *address, size_t bytes)
+void *emulated_memory_at(const char *what, const void *address, size_t bytes, bool writes)
 {
     char text[200];
     if (!emulated_memory_is_device(address) || bytes == 0)
         return (void *)(uintptr_t)address;
-    const emulated_block *b = emulated_memory_find(address);
+    emulated_block *b = emulated_memory_find(address);
     if (!b || b->state != LIVE) {
         describe(address, text, sizeof text);
         emulated_violation("%s touches %s", what, text);
@@ -301,6 +305,7 @@ void *emulated_memory_at(const char *what, const void *address, size_t bytes)
     if ((const char *)address + bytes > b->address + b->bytes)
         emulated_violation("%s of %zu bytes at byte %td of block %d, which has %zu", what, bytes,
                            (const char *)address - b->address, b->number, b->bytes);
+    emulated_order_use(b, writes);
     return mirror_of(b->device, address);
 }
 

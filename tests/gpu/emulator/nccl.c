@@ -105,7 +105,8 @@ static void send_some(operation *op, ring *r)
     uint64_t written = atomic_load(&r->written), n = RING - (written - atomic_load(&r->taken));
     n = n < op->bytes - op->done ? n : op->bytes - op->done;
     if (n > 0)
-        copy_ring(r, written, (char *)emulated_memory_at("ncclSend", op->address, op->bytes) + op->done, n, true);
+        copy_ring(r, written, (char *)emulated_memory_at("ncclSend", op->address, op->bytes, false) + op->done, n,
+                  true);
     op->done += n;
     atomic_store(&r->written, written + n);
 }
@@ -120,7 +121,7 @@ static void receive_some(operation *op, ring *r)
     uint64_t taken = atomic_load(&r->taken), n = atomic_load(&r->written) - taken;
     n = n < op->bytes - op->done ? n : op->bytes - op->done;
     if (n > 0)
-        copy_ring(r, taken, (char *)emulated_memory_at("ncclRecv", op->address, op->bytes) + op->done, n, false);
+        copy_ring(r, taken, (char *)emulated_memory_at("ncclRecv", op->address, op->bytes, true) + op->done, n, false);
     op->done += n;
     atomic_store(&r->taken, taken + n);
 }

@@ -14,6 +14,7 @@ typedef struct piece {
     enum what what;
     emulated_work *work;     /* owned */
     emulated_record *record; /* a reference */
+    emulated_clock clock;    /* what the host had waited for when it was submitted */
 } piece;
 
 struct CUstream_st {
@@ -24,6 +25,8 @@ struct CUstream_st {
     bool waiting; /* its first piece was tried and waits for another process */
     struct graph_capture *capture;
     struct capture_point *point;
+    int number;           /* in clocks */
+    emulated_clock clock; /* of its work that is done */
     struct CUstream_st *next;
 };
 
@@ -61,6 +64,7 @@ CUresult emulated_stream_make(CUcontext context, bool blocking, CUstream *made)
     s->context = context;
     s->blocking = blocking;
     s->end = &s->first;
+    s->number = emulated_clock_take();
     s->next = streams.first;
     streams.first = s;
     *made = s;
@@ -105,6 +109,8 @@ void emulated_stream_end(CUstream stream)
     for (struct CUstream_st **s = &streams.first; *s; s = &(*s)->next)
         if (*s == stream) {
             *s = stream->next;
+            emulated_clock_join(&emulated_host_clock, &stream->clock);
+            emulated_clock_give(stream->number);
             free(stream->point);
             free(stream);
             return;
@@ -148,6 +154,7 @@ static void append(CUstream s, enum what what, emulated_work *work, emulated_rec
     p->what = what;
     p->work = work;
     p->record = record;
+    p->clock = emulated_host_clock;
     if (record)
         record->references++;
     *s->end = p;
@@ -276,10 +283,17 @@ static bool do_work(CUstream s)
 static void step(CUstream s)
 {
     piece *p = s->first;
-    if (p->what == WORK && !do_work(s)) {
+    emulated_clock_join(&s->clock, &p->clock);
+    if (p->what == WAIT)
+        emulated_clock_join(&s->clock, &p->record->clock);
+    emulated_order_begin(s->number, &s->clock);
+    bool done = p->what != WORK || do_work(s);
+    emulated_order_end();
+    if (!done) {
         s->waiting = true;
         return;
     }
+    s->clock.of[s->number]++;
     for (CUstream other = streams.first; other; other = other->next)
         other->waiting = false;
     s->first = p->next;
@@ -288,6 +302,7 @@ static void step(CUstream s)
     if (p->what == RECORD) {
         p->record->done = true;
         p->record->time = emulated_now();
+        p->record->clock = s->clock;
     }
     if (p->record)
         emulated_record_release(p->record);
@@ -352,6 +367,9 @@ CUresult emulated_finish(CUstream stream, CUcontext context)
     enum strategy strategy = emulated_random(STRATEGIES);
     while (stream ? stream->first != NULL : !context_idle(context))
         work_once(stream, strategy, "a stream");
+    for (CUstream s = streams.first; s; s = s->next)
+        if (stream ? s == stream : !context || s->context == context)
+            emulated_clock_join(&emulated_host_clock, &s->clock);
     context = stream ? stream->context : context;
     if (context && context->error == CUDA_SUCCESS && emulated_fails("sync"))
         context->error = CUDA_ERROR_UNKNOWN;
@@ -363,12 +381,15 @@ CUresult emulated_finish_record(emulated_record *record, CUcontext context)
     record->references++;
     while (!record->done)
         work_once(NULL, ANY, "an event");
+    emulated_clock_join(&emulated_host_clock, &record->clock);
     emulated_record_release(record);
     return context->error;
 }
 
 bool emulated_stream_idle(CUstream stream)
 {
+    if (!stream->first)
+        emulated_clock_join(&emulated_host_clock, &stream->clock);
     return !stream->first;
 }
 

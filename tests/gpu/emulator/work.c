@@ -103,9 +103,9 @@ static bool run_copy(emulated_work *work, CUcontext context)
     }
     for (size_t layer = 0; layer < c->layers; layer++)
         for (size_t row = 0; row < c->rows; row++) {
-            char *to = emulated_memory_at("a copy", c->to + layer * c->to_layer + row * c->to_pitch, c->bytes);
+            char *to = emulated_memory_at("a copy", c->to + layer * c->to_layer + row * c->to_pitch, c->bytes, true);
             const char *from =
-                emulated_memory_at("a copy", c->from + layer * c->from_layer + row * c->from_pitch, c->bytes);
+                emulated_memory_at("a copy", c->from + layer * c->from_layer + row * c->from_pitch, c->bytes, false);
             memmove(to, from, c->bytes);
         }
     return true;
@@ -137,7 +137,7 @@ static bool run_set(emulated_work *work, CUcontext context)
 {
     const set_work *s = (set_work *)work;
     (void)context;
-    char *to = emulated_memory_at("a set", (void *)s->to, s->count * (size_t)s->width);
+    char *to = emulated_memory_at("a set", (void *)s->to, s->count * (size_t)s->width, true);
     for (size_t k = 0; k < s->count; k++)
         memcpy(to + k * (size_t)s->width, &s->value, (size_t)s->width);
     return true;
