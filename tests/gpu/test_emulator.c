@@ -468,6 +468,13 @@ static void race(void)
     launch_toy("toy_sum", 1);
 }
 
+static void hosts_memory_in_a_kernel(void)
+{
+    static float host[8];
+    launch("toy_affine", NULL, 1, 32, 0, (toy_task){(float *)memory(64), host, 8, 0, 0, 0, 0});
+    cuCtxSynchronize();
+}
+
 static void too_many_threads(void)
 {
     launch("toy_sum", NULL, 1, 512, 0, (toy_task){0});
@@ -538,6 +545,7 @@ static void breaches_end_the_process(void **state)
                {leave, NULL, "has returned"},
                {not_declared, NULL, "OLY_KERNEL_BLOCK"},
                {race, races, "shared memory"},
+               {hosts_memory_in_a_kernel, races, "neither a device's nor pinned"},
                {too_many_threads, NULL, "at most 256 threads"},
                {too_much_shared, NULL, "cuFuncSetAttribute"},
                {contract, NULL, "-fmad=false"}};

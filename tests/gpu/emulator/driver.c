@@ -96,6 +96,7 @@ CUresult cuInit(unsigned flags)
     if (!driver.ready)
         find_devices();
     emulated_set_condition = set_condition;
+    emulated_check_address = emulated_memory_check;
     if (driver.n == 0)
         return emulated_leave(CUDA_ERROR_NO_DEVICE);
     driver.ready = true;

@@ -85,6 +85,7 @@ EMULATED_EXPORT bool emulated_memory_is_device(const void *address);
 /* Device memory can be touched by this thread between the two, as kernels of the context may. */
 EMULATED_EXPORT void emulated_memory_open(CUcontext context);
 EMULATED_EXPORT void emulated_memory_close(void);
+void emulated_memory_check(const void *address, size_t bytes); /* of a kernel that tells what it uses */
 size_t emulated_memory_used(int device);
 void emulated_memory_leaks(int *blocks, size_t *bytes);
 /* Pinned host memory. */

@@ -131,3 +131,9 @@ void fibre_leave(void)
     emulated_switch(&fibres.of[number], fibres.caller);
     arrived(fake);
 }
+
+int fibre_has(const void *address)
+{
+    const char *at = address;
+    return fibres.stacks && at >= fibres.stacks && at < fibres.stacks + (size_t)EMULATED_MOST_THREADS * (STACK + GUARD);
+}

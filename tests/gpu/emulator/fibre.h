@@ -9,4 +9,6 @@ void fibre_start(int number, void (*entry)(void));
 void fibre_enter(int number);
 /* In a fibre: back to who entered it. */
 void fibre_leave(void);
+/* Is the address on a fibre's stack? */
+int fibre_has(const void *address);
 #endif

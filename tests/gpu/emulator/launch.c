@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches. The threads of a block that meet are fibres: each warp runs, lane after lane in a random order, until all its lanes wait at a
  * barrier of the block or have returned; shuffles and votes are exchanged when all of them are there. See launch.h. */
+#define _GNU_SOURCE
 #include "launch.h"
 #include "fibre.h"
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,12 +25,14 @@ typedef struct emulated_thread {
 
 EMULATED_EXPORT emulated_place emulated_here;
 EMULATED_EXPORT void (*emulated_set_condition)(uint64_t handle, unsigned value);
+EMULATED_EXPORT void (*emulated_check_address)(const void *address, size_t bytes);
 
 static struct {
     pthread_mutex_t lock;
     const emulated_kernel *kernel; /* NULL: none runs */
     const void *task;
-    int n; /* threads of a block */
+    const char *stack; /* where the launch's frames begin */
+    int n;             /* threads of a block */
     emulated_thread thread[EMULATED_MOST_THREADS];
     int result;                                                           /* of the last barrier */
     uint64_t given[EMULATED_MOST_THREADS / EMULATED_WARP][EMULATED_WARP]; /* of the last exchange of each warp */
@@ -320,6 +324,51 @@ static void run_apart(void)
     }
 }
 
+/* -- memory of kernels ---------------------------------------------------------------------------------------------- */
+
+/* Of the object that has the kernel: where it is loaded. */
+typedef struct extent {
+    uintptr_t inside, begin, end;
+} extent;
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    extent *e = data, found = {e->inside, UINTPTR_MAX, 0};
+    (void)size;
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[k];
+        uintptr_t begin = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type != PT_LOAD)
+            continue;
+        found.begin = begin < found.begin ? begin : found.begin;
+        found.end = begin + p->p_memsz > found.end ? begin + p->p_memsz : found.end;
+    }
+    if (e->inside < found.begin || e->inside >= found.end)
+        return 0;
+    *e = found;
+    return 1;
+}
+
+static bool is_constant(const void *address)
+{
+    static extent last;
+    uintptr_t kernel = (uintptr_t)now.kernel->run;
+    if (last.inside != kernel) {
+        last = (extent){.inside = kernel};
+        dl_iterate_phdr(find_object, &last);
+    }
+    return (uintptr_t)address >= last.begin && (uintptr_t)address < last.end;
+}
+
+bool emulated_is_kernels_own(const void *address)
+{
+    const char *at = address, *frame = __builtin_frame_address(0);
+    return !now.kernel || (at >= (const char *)&emulated_here && at < (const char *)(&emulated_here + 1)) ||
+           fibre_has(address) || (at >= frame && at <= now.stack) ||
+           (at >= (const char *)now.task && at < (const char *)now.task + now.kernel->task_bytes) ||
+           is_constant(address);
+}
+
 /* -- launches ------------------------------------------------------------------------------------------------------------------ */
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -347,6 +396,7 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
     pthread_mutex_lock(&now.lock);
     now.kernel = kernel;
     now.task = task;
+    now.stack = __builtin_frame_address(0);
     now.n = (int)(threads.x * threads.y * threads.z);
     now.dynamic = now.used = dynamic;
     now.n_arrays = 0;

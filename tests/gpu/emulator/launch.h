@@ -57,6 +57,12 @@ EMULATED_EXPORT void emulated_condition(uint64_t handle, unsigned value);
 /* The driver's: what oly_graph_condition does. */
 extern EMULATED_EXPORT void (*emulated_set_condition)(uint64_t handle, unsigned value);
 
+/* The driver's: may kernels use these bytes, which are no shared memory, of their stack, task or constants? Called for kernels that tell
+ * of every access (races.c); ends the process if not. NULL outside of the driver: all may be used. */
+extern EMULATED_EXPORT void (*emulated_check_address)(const void *address, size_t bytes);
+/* Is the address one of the running kernel's own: its stacks, its task, the constants of its object? Where none runs: yes. */
+EMULATED_EXPORT bool emulated_is_kernels_own(const void *address);
+
 /* -- common to the emulated libraries ---------------------------------------------------------------------------------------- */
 /* Prints what is wrong and the seed, and aborts. */
 EMULATED_EXPORT void emulated_violation(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -329,6 +329,13 @@ void emulated_memory_leaks(int *blocks, size_t *bytes)
     }
 }
 
+/* Memory of a device faults by itself. */
+void emulated_memory_check(const void *address, size_t bytes)
+{
+    if (!emulated_memory_is_device(address) && !emulated_is_kernels_own(address) && !emulated_pinned_has(address))
+        emulated_violation("a kernel uses %zu bytes at %p, which are neither a device's nor pinned", bytes, address);
+}
+
 /* -- pinned memory ------------------------------------------------------------------------------------------------------------------ */
 
 void emulated_pinned_add(const void *address, size_t bytes)

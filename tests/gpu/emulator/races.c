@@ -101,8 +101,13 @@ static void check_write(const char *address, byte_uses *u, int me, int kind)
 static void use(const void *at, size_t bytes, bool writes, int kind)
 {
     const char *address = at;
-    if (!races.active || !races.shared || address < races.shared || address >= races.shared + races.bytes)
+    if (!races.active)
         return;
+    if (!races.shared || address < races.shared || address >= races.shared + races.bytes) {
+        if (emulated_check_address)
+            emulated_check_address(address, bytes);
+        return;
+    }
     if (!races.of && !(races.of = calloc(races.bytes, sizeof *races.of)))
         return;
     int me = emulated_rank();
