@@ -26,10 +26,12 @@ oly_status oly_transport_open(const oly_gpu_access *gpus)
     bool started = false;
     if (!gpus || registered || !oly_world_has_peers())
         return OLY_OK;
-    OLY_TRY(oly_nccl_start(gpus, &started, why_chosen, sizeof why_chosen));
+    oly_status st = oly_nccl_start(gpus, &started, why_chosen, sizeof why_chosen);
     if (started)
         chosen = &oly_transport_nccl;
-    return OLY_OK;
+    else
+        oly_nccl_end();
+    return st;
 }
 
 void oly_transport_close(void)

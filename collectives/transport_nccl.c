@@ -17,6 +17,7 @@
 #include "core/option.h"
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int64_t PATIENCE = 3000000000; /* ns; peers notice an end within one second, on other nodes in three */
@@ -54,7 +55,7 @@ static struct {
     oly_nccl_comm *comm[OLY_MOST_GPUS];
     rank_gpus *ranks;          /* owned; [world size] */
     int *first_gpu, *first_id; /* owned; of each rank: NCCL's rank of its first GPU, id of its first device */
-    bool aborted;
+    bool started, aborted;
     int64_t failed_at; /* by oly_wait_clock: NCCL has reported an error; 0: none */
 } job;
 
@@ -84,28 +85,44 @@ static oly_status said(const char *call, int result)
 
 /* -- the start: a rank of NCCL for each GPU --------------------------------------------------------------------------------------- */
 
-static uint64_t identity_of(int k)
+static int by_value(const void *a, const void *b)
 {
-    int r = 0;
-    while (r + 1 < oly_world_size() && job.first_gpu[r + 1] <= k)
-        r++;
-    return job.ranks[r].identity[k - job.first_gpu[r]];
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
 }
 
-/* NULL: every rank has NCCL and GPUs of its own; otherwise why not. The same on all ranks. */
-static const char *obstacle(char *text, size_t room)
+/* Is a GPU used by two ranks, or twice by one? */
+static oly_status find_shared(bool *shared)
 {
-    int n = oly_world_size(), all = job.first_gpu[n];
-    for (int r = 0; r < n; r++)
+    int n = 0, all = job.first_gpu[oly_world_size()];
+    uint64_t *identity = oly_malloc(sizeof *identity * (size_t)(all + 1));
+    *shared = false;
+    if (!identity)
+        return oly_out_of_memory(sizeof *identity * (size_t)all, "the GPUs of the job");
+    for (int r = 0; r < oly_world_size(); r++)
+        for (int g = 0; g < job.ranks[r].n; g++)
+            identity[n++] = job.ranks[r].identity[g];
+    qsort(identity, (size_t)n, sizeof *identity, by_value);
+    for (int k = 1; k < n; k++)
+        *shared = *shared || identity[k] == identity[k - 1];
+    oly_release(identity);
+    return OLY_OK;
+}
+
+/* why empty: every rank has NCCL and GPUs of its own; otherwise why not. The same on all ranks. */
+static oly_status find_obstacle(char *why, size_t room)
+{
+    bool shared;
+    *why = 0;
+    for (int r = 0; r < oly_world_size(); r++)
         if (!job.ranks[r].has_nccl || job.ranks[r].n < 1) {
-            snprintf(text, room, "rank %d has no %s", r, job.ranks[r].n < 1 ? "GPU" : "NCCL");
-            return text;
+            snprintf(why, room, "rank %d has no %s", r, job.ranks[r].n < 1 ? "GPU" : "NCCL");
+            return OLY_OK;
         }
-    for (int a = 0; a < all; a++)
-        for (int b = a + 1; b < all && n > 1; b++)
-            if (identity_of(a) == identity_of(b))
-                return "two ranks, or two devices, share a GPU, which NCCL does not allow";
-    return NULL;
+    OLY_TRY(oly_world_vote(find_shared(&shared), "the start of NCCL"));
+    if (shared)
+        snprintf(why, room, "two ranks, or two devices, share a GPU, which NCCL does not allow");
+    return OLY_OK;
 }
 
 static oly_status gather_gpus(const oly_gpu_access *gpus, bool has_nccl)
@@ -195,12 +212,10 @@ oly_status oly_nccl_start(const oly_gpu_access *gpus, bool *started, char *why, 
     if (!oly_option.nccl)
         missing = "OLYMPUS_NCCL=0";
     OLY_TRY(gather_gpus(gpus, job.nccl != NULL));
-    const char *against = obstacle(why, room);
-    if (against) {
-        if (against != why)
-            snprintf(why, room, "%s", against);
-        if (!job.nccl)
-            snprintf(why, room, "%s", missing);
+    OLY_TRY(find_obstacle(why, room));
+    if (*why && !job.nccl)
+        snprintf(why, room, "%s", missing);
+    if (*why) {
         oly_nccl_end();
         return OLY_OK;
     }
@@ -209,7 +224,7 @@ oly_status oly_nccl_start(const oly_gpu_access *gpus, bool *started, char *why, 
     OLY_TRY(oly_world_share(&id, sizeof id, 0));
     OLY_TRY(oly_world_vote(begin_communicators(id), "the start of NCCL"));
     OLY_TRY(await_communicators());
-    *started = true;
+    *started = job.started = true;
     snprintf(why, room, "NCCL %d.%d.%d", job.nccl->version / 10000, job.nccl->version / 100 % 100,
              job.nccl->version % 100);
     return OLY_OK;
@@ -239,7 +254,7 @@ static void end_communicators(void)
 
 void oly_nccl_end(void)
 {
-    if (job.comm[0] && (oly_world_is_broken() || flights.first))
+    if (job.comm[0] && (!job.started || oly_world_is_broken() || flights.first))
         abort_all();
     else if (job.comm[0] && !job.aborted)
         end_communicators();
@@ -254,12 +269,12 @@ void oly_nccl_end(void)
 
 /* -- which boxes -------------------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of its own, not those of an earlier box. */
-static bool is_first(const oly_payload *p, int k)
+/* Has box k bytes of its own, not those of an earlier one? For k = 0, 1, ...; *next is 0 before. */
+static bool is_first(const oly_payload *p, int k, int64_t *next)
 {
-    for (int j = k - 1; j >= 0; j--)
-        if (p->at[j] == p->at[k] && p->box[j].bytes == p->box[k].bytes)
-            return false;
+    if (p->at[k] != *next)
+        return false;
+    *next += p->box[k].bytes;
     return true;
 }
 
@@ -286,8 +301,9 @@ static int nccl_rank(int process, int device)
 /* Both ends know the same devices, so both decide the same: boxes beyond the first with the same bytes are only the receiver's. */
 static bool in_place(const oly_payload *p)
 {
+    int64_t next = 0;
     for (int k = 0; k < p->n_boxes; k++)
-        if ((p->box[k].device < 0 || p->box[k].peer_device < 0) && is_first(p, k))
+        if (is_first(p, k, &next) && (p->box[k].device < 0 || p->box[k].peer_device < 0))
             return false;
     return p->n_boxes > 0;
 }
@@ -400,12 +416,20 @@ static void *address_of(const nccl_message *m, int k)
     return flights.address[m->first_address + k];
 }
 
+/* They are in the order of messages and boxes. */
 static struct packed *packed_of(int message, int box)
 {
-    for (int k = 0; k < flights.n_packed; k++)
-        if (flights.packed[k].message == message && flights.packed[k].index == box)
-            return &flights.packed[k];
-    return NULL;
+    int low = 0, high = flights.n_packed;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        const struct packed *p = &flights.packed[middle];
+        if (p->message < message || (p->message == message && p->index < box))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct packed *p = &flights.packed[low];
+    return low < flights.n_packed && p->message == message && p->index == box ? p : NULL;
 }
 
 /* Where box k is sent from or received: its own place, or packed bytes. */
@@ -439,10 +463,13 @@ static oly_status pack_box(const nccl_requests *r, int message, int k)
 
 static oly_status pack_boxes(const nccl_requests *r)
 {
-    for (int i = 0; i < r->n_messages; i++)
-        for (int k = 0; k < r->message[i].payload->n_boxes; k++)
-            if (r->message[i].payload->box[k].loops > 0 && is_first(r->message[i].payload, k))
+    for (int i = 0; i < r->n_messages; i++) {
+        const oly_payload *p = r->message[i].payload;
+        int64_t next = 0;
+        for (int k = 0; k < p->n_boxes; k++)
+            if (is_first(p, k, &next) && p->box[k].loops > 0)
                 OLY_TRY(pack_box(r, i, k));
+    }
     return OLY_OK;
 }
 
@@ -462,10 +489,13 @@ static oly_status make_group(nccl_requests *r)
     OLY_TRY(pack_boxes(r));
     OLY_TRY(said("ncclGroupStart", job.nccl->GroupStart()));
     int result = OLY_NCCL_SUCCESS;
-    for (int i = 0; i < r->n_messages; i++)
-        for (int k = 0; k < r->message[i].payload->n_boxes && result == OLY_NCCL_SUCCESS; k++)
-            if (is_first(r->message[i].payload, k) && r->message[i].payload->box[k].bytes > 0)
+    for (int i = 0; i < r->n_messages; i++) {
+        const oly_payload *p = r->message[i].payload;
+        int64_t next = 0;
+        for (int k = 0; k < p->n_boxes && result == OLY_NCCL_SUCCESS; k++)
+            if (is_first(p, k, &next) && p->box[k].bytes > 0)
                 result = call_for(r, i, k);
+    }
     int ended = job.nccl->GroupEnd();
     OLY_TRY(said(result == OLY_NCCL_SUCCESS ? "ncclGroupEnd" : "ncclSend or ncclRecv", result ? result : ended));
     r->stage = LAUNCHING;
