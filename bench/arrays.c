@@ -93,10 +93,11 @@ static void run_matmul(const bench_row *row)
 }
 
 const bench_row bench_array_rows[] = {
-    {"sin", "2 * sin(x) + 1, 2^24 float32 from -4 to 6; bytes read and written", run_sin, 1 << 24, 1 << 10},
-    {"sin_large", "the same for x from -10^9 to 10^9", run_sin_large, 1 << 24, 1 << 10},
-    {"chain", "sigmoid(x * 2 + 1) * tanh(x) - exp(-x * x), 2^24 float32", run_chain, 1 << 24, 1 << 10},
-    {"sum", "sum of 2^24 float32", run_sum, 1 << 24, 1 << 10},
-    {"matmul", "relu(a @ b), 4096 x 2048 x 4096 float32, a split by rows", run_matmul, 4096, 64},
+    {"sin", "2 * sin(x) + 1, 2^24 float32 from -4 to 6; bytes read and written", run_sin, 1 << 24, 1 << 10, "copy",
+     NULL},
+    {"sin_large", "the same for x from -10^9 to 10^9", run_sin_large, 1 << 24, 1 << 10, "copy", NULL},
+    {"chain", "sigmoid(x * 2 + 1) * tanh(x) - exp(-x * x), 2^24 float32", run_chain, 1 << 24, 1 << 10, "copy", NULL},
+    {"sum", "sum of 2^24 float32", run_sum, 1 << 24, 1 << 10, "read", NULL},
+    {"matmul", "relu(a @ b), 4096 x 2048 x 4096 float32, a split by rows", run_matmul, 4096, 64, "sgemm", NULL},
     {0},
 };

@@ -12,15 +12,19 @@ struct bench_row {
     const char *name, *help;
     void (*run)(const bench_row *row);
     int64_t size, quick_size; /* the function defines what `size` means */
+    const char *limit;  /* what of bench/peers/limits.c bounds it: copy, read, fma, sgemm, ...; NULL: nothing there */
+    const char *inputs; /* rows of families.h: a description of the inputs */
 };
 
 /* Tables end with a row without a name. */
 extern const bench_row bench_heat_rows[], bench_field_rows[], bench_array_rows[], bench_call_rows[],
-    bench_movement_rows[], bench_reshard_rows[], bench_plan_rows[], bench_index_rows[];
+    bench_movement_rows[], bench_reshard_rows[], bench_plan_rows[], bench_index_rows[], bench_elementwise_rows[],
+    bench_family_rows[], bench_control_rows[], bench_collective_rows[], bench_workload_rows[], bench_program_rows[];
 
 typedef struct bench_settings {
-    bool quick;  /* small sizes: shows that a row works, measures nothing */
-    int repeats; /* the best of this many counts */
+    bool quick;          /* small sizes: shows that a row works, measures nothing */
+    int repeats;         /* the best of this many counts */
+    bool processor_time; /* of all threads of this process, instead of elapsed time */
 } bench_settings;
 extern bench_settings bench_options;
 

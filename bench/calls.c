@@ -220,15 +220,15 @@ static void run_plan_all_to_all(const bench_row *row)
 }
 
 const bench_row bench_call_rows[] = {
-    {"call", "x + 1 compiled, 4 elements per device, one after the other", run_call, 10000, 10},
-    {"call_wait", "the same, waiting for each", run_call_wait, 10000, 10},
-    {"call_eager", "the same, not compiled", run_call_eager, 10000, 10},
-    {"psum_calls", "y * 0.5 + sum(y) * 1e-3 compiled, 1,000 queued", run_psum_calls, 1000, 10},
-    {"psum_eager", "the same, not compiled", run_psum_eager, 1000, 10},
-    {"plan_10", "tracing, planning and first run of a program of 10 operations", run_plan, 10, 10},
-    {"plan_1000", "the same of 1,000 operations", run_plan, 1000, 20},
-    {"plan_10000", "the same of 10,000 operations", run_plan, 10000, 30},
-    {"plan_gather", "the same of an all-gather over all devices", run_plan_gather, 0, 0},
-    {"plan_all_to_all", "the same of an all-to-all", run_plan_all_to_all, 0, 0},
+    {"call", "x + 1 compiled, 4 elements per device, one after the other", run_call, 10000, 10, NULL, NULL},
+    {"call_wait", "the same, waiting for each", run_call_wait, 10000, 10, NULL, NULL},
+    {"call_eager", "the same, not compiled", run_call_eager, 10000, 10, NULL, NULL},
+    {"psum_calls", "y * 0.5 + sum(y) * 1e-3 compiled, 1,000 queued", run_psum_calls, 1000, 10, NULL, NULL},
+    {"psum_eager", "the same, not compiled", run_psum_eager, 1000, 10, NULL, NULL},
+    {"plan_10", "tracing, planning and first run of a program of 10 operations", run_plan, 10, 10, NULL, NULL},
+    {"plan_1000", "the same of 1,000 operations", run_plan, 1000, 20, NULL, NULL},
+    {"plan_10000", "the same of 10,000 operations", run_plan, 10000, 30, NULL, NULL},
+    {"plan_gather", "the same of an all-gather over all devices", run_plan_gather, 0, 0, NULL, NULL},
+    {"plan_all_to_all", "the same of an all-to-all", run_plan_all_to_all, 0, 0, NULL, NULL},
     {0},
 };

@@ -123,10 +123,12 @@ static void maxwell2d(const bench_row *row)
 }
 
 const bench_row bench_field_rows[] = {
-    {"gray_scott", "two substances that react, periodic, 2048 x 2048 float32, 100 steps", gray_scott, 2048, 64},
-    {"wave2d", "wave equation, two time steps kept, 2048 x 2048 float32, 100 steps", wave2d, 2048, 64},
+    {"gray_scott", "two substances that react, periodic, 2048 x 2048 float32, 100 steps", gray_scott, 2048, 64, NULL,
+     NULL},
+    {"wave2d", "wave equation, two time steps kept, 2048 x 2048 float32, 100 steps", wave2d, 2048, 64, NULL, NULL},
     {"masked_heat", "5-point heat equation, zeros around, masked, 2048 x 2048 float32, 100 steps", masked_heat, 2048,
-     64},
-    {"maxwell2d", "Maxwell's equations on a staggered grid, 2048 x 2048 float32, 100 steps", maxwell2d, 2048, 64},
+     64, NULL, NULL},
+    {"maxwell2d", "Maxwell's equations on a staggered grid, 2048 x 2048 float32, 100 steps", maxwell2d, 2048, 64, NULL,
+     NULL},
     {0},
 };

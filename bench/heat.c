@@ -160,11 +160,11 @@ static void plan_ring(const bench_row *row)
 }
 
 const bench_row bench_heat_rows[] = {
-    {"heat1d", "3-point heat equation, 2^24 float32, 100 steps", heat1d, 1 << 24, 1 << 12},
-    {"heat1d_small", "the same on 2^20", heat1d, 1 << 20, 1 << 10},
-    {"heat2d", "5-point heat equation, 4096 x 4096 float32, 100 steps", heat2d, 4096, 64},
-    {"heat3d", "7-point heat equation, 256 x 256 x 256 float32, 100 steps", heat3d, 256, 16},
-    {"plan_heat", "tracing and planning of that in blocks of 32 x 32 x 32", plan_heat, 0, 0},
-    {"plan_ring", "the same, periodic in all dimensions", plan_ring, 0, 0},
+    {"heat1d", "3-point heat equation, 2^24 float32, 100 steps", heat1d, 1 << 24, 1 << 12, "heat1d_ports", NULL},
+    {"heat1d_small", "the same on 2^20", heat1d, 1 << 20, 1 << 10, "heat1d_ports", NULL},
+    {"heat2d", "5-point heat equation, 4096 x 4096 float32, 100 steps", heat2d, 4096, 64, NULL, NULL},
+    {"heat3d", "7-point heat equation, 256 x 256 x 256 float32, 100 steps", heat3d, 256, 16, NULL, NULL},
+    {"plan_heat", "tracing and planning of that in blocks of 32 x 32 x 32", plan_heat, 0, 0, NULL, NULL},
+    {"plan_ring", "the same, periodic in all dimensions", plan_ring, 0, 0, NULL, NULL},
     {0},
 };

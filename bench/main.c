@@ -13,8 +13,10 @@
 
 enum { LEAST_REPEATS = 3 };
 
-static const bench_row *const tables[] = {bench_heat_rows,     bench_field_rows,   bench_array_rows, bench_call_rows,
-                                          bench_movement_rows, bench_reshard_rows, bench_plan_rows,  bench_index_rows};
+static const bench_row *const tables[] = {
+    bench_heat_rows,    bench_field_rows,      bench_array_rows,    bench_call_rows,        bench_movement_rows,
+    bench_reshard_rows, bench_plan_rows,       bench_index_rows,    bench_elementwise_rows, bench_family_rows,
+    bench_control_rows, bench_collective_rows, bench_workload_rows, bench_program_rows};
 
 #define FOR_EACH_ROW(row)                                                                                              \
     for (size_t table_ = 0; table_ < sizeof tables / sizeof tables[0]; table_++)                                       \
@@ -31,7 +33,9 @@ static void usage(FILE *file)
         "For rates in us/call less is better, for all others more.\n"
         "  --repeats N   repeats, at least %d (default %d)\n"
         "  --quick       small sizes and %d repeats: checks that the rows work\n"
+        "  --cpu         processor time of all threads of a process instead of elapsed time, for busy machines\n"
         "  --list        lists the rows and what they measure\n"
+        "  --table       the same for programs: name, size, size with --quick, limit, inputs\n"
         "  --help        this text\n"
         "OLYMPUS_NUM_CPU_DEVICES: devices per process. Also runs under mpirun.\n",
         LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
@@ -42,6 +46,16 @@ static void list(void)
     FOR_EACH_ROW(row)
     {
         printf("%-16s %s\n", row->name, row->help);
+    }
+}
+
+/* For bench/peers/array_rows.py. */
+static void table(void)
+{
+    FOR_EACH_ROW(row)
+    {
+        printf("%s\t%lld\t%lld\t%s\t%s\n", row->name, (long long)row->size, (long long)row->quick_size,
+               row->limit ? row->limit : "-", row->inputs ? row->inputs : "-");
     }
 }
 
@@ -62,6 +76,8 @@ static void read_options(int argc, char **argv)
     static const struct option known[] = {{"repeats", required_argument, NULL, 'r'},
                                           {"quick", no_argument, NULL, 'q'},
                                           {"list", no_argument, NULL, 'l'},
+                                          {"table", no_argument, NULL, 't'},
+                                          {"cpu", no_argument, NULL, 'c'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -72,6 +88,8 @@ static void read_options(int argc, char **argv)
             bench_options.repeats = LEAST_REPEATS;
             break;
         case 'l': list(); exit(0);
+        case 't': table(); exit(0);
+        case 'c': bench_options.processor_time = true; break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }

@@ -52,9 +52,9 @@ static void run_allreduce(const bench_row *row)
 }
 
 const bench_row bench_movement_rows[] = {
-    {"halo", "every device's 4 bytes to the next device in a ring", run_halo, 1, 1},
-    {"halo_large", "the same with 16 MiB", run_halo, 4 << 20, 1 << 10},
-    {"allreduce", "sum over all devices of 4 bytes each, result on all", run_allreduce, 1, 1},
-    {"allreduce_large", "the same with 16 MiB", run_allreduce, 4 << 20, 1 << 10},
+    {"halo", "every device's 4 bytes to the next device in a ring", run_halo, 1, 1, NULL, NULL},
+    {"halo_large", "the same with 16 MiB", run_halo, 4 << 20, 1 << 10, "copy", NULL},
+    {"allreduce", "sum over all devices of 4 bytes each, result on all", run_allreduce, 1, 1, NULL, NULL},
+    {"allreduce_large", "the same with 16 MiB", run_allreduce, 4 << 20, 1 << 10, "copy", NULL},
     {0},
 };

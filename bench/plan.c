@@ -32,13 +32,13 @@ static void run_simulated(const bench_row *row)
 }
 
 #define ROWS(devices, text)                                                                                            \
-    {"plan_10_on_" #devices, "plan_10 in a simulated job of " text " devices", run_simulated, 0, 0},                   \
-        {"plan_1000_on_" #devices, "plan_1000 there", run_simulated, 0, 0},                                            \
-        {"plan_10000_on_" #devices, "plan_10000 there", run_simulated, 0, 0},                                          \
-        {"plan_gather_on_" #devices, "plan_gather there", run_simulated, 0, 0},                                        \
-        {"plan_all_to_all_on_" #devices, "plan_all_to_all there", run_simulated, 0, 0},                                \
-        {"plan_heat_on_" #devices, "plan_heat there", run_simulated, 0, 0},                                            \
-        {"plan_ring_on_" #devices, "plan_ring there", run_simulated, 0, 0},
+    {"plan_10_on_" #devices, "plan_10 in a simulated job of " text " devices", run_simulated, 0, 0, NULL, NULL},       \
+        {"plan_1000_on_" #devices, "plan_1000 there", run_simulated, 0, 0, NULL, NULL},                                \
+        {"plan_10000_on_" #devices, "plan_10000 there", run_simulated, 0, 0, NULL, NULL},                              \
+        {"plan_gather_on_" #devices, "plan_gather there", run_simulated, 0, 0, NULL, NULL},                            \
+        {"plan_all_to_all_on_" #devices, "plan_all_to_all there", run_simulated, 0, 0, NULL, NULL},                    \
+        {"plan_heat_on_" #devices, "plan_heat there", run_simulated, 0, 0, NULL, NULL},                                \
+        {"plan_ring_on_" #devices, "plan_ring there", run_simulated, 0, 0, NULL, NULL},
 
 const bench_row bench_plan_rows[] = {
     ROWS(8, "8") ROWS(64, "64") ROWS(512, "512") ROWS(4096, "4,096") ROWS(32768, "32,768") ROWS(100000, "100,000"){0},

@@ -54,10 +54,11 @@ static void run_reversed(const bench_row *row)
 }
 
 const bench_row bench_reshard_rows[] = {
-    {"reshard", "4096 x 4096 float32 from P('x') to P(None, 'x'); bytes of the array", run_to_columns, 4096, 64},
-    {"reshard_uneven", "the same of 4099 x 4099", run_uneven, 4096, 64},
-    {"reshard_gather", "the same array from P('x') to P()", run_gather, 4096, 64},
-    {"reshard_gather_columns", "from P(None, 'x') to P()", run_gather_columns, 4096, 64},
-    {"reshard_reversed", "P('x') to P('x') over the devices in reverse order", run_reversed, 4096, 64},
+    {"reshard", "4096 x 4096 float32 from P('x') to P(None, 'x'); bytes of the array", run_to_columns, 4096, 64, "copy",
+     NULL},
+    {"reshard_uneven", "the same of 4099 x 4099", run_uneven, 4096, 64, "copy", NULL},
+    {"reshard_gather", "the same array from P('x') to P()", run_gather, 4096, 64, "copy", NULL},
+    {"reshard_gather_columns", "from P(None, 'x') to P()", run_gather_columns, 4096, 64, "copy", NULL},
+    {"reshard_reversed", "P('x') to P('x') over the devices in reverse order", run_reversed, 4096, 64, "copy", NULL},
     {0},
 };
