@@ -308,6 +308,60 @@ static bool in_place(const oly_payload *p)
     return p->n_boxes > 0;
 }
 
+/* -- on a GPU: with its context ------------------------------------------------------------------------------------------ */
+
+static oly_status left(int gpu, oly_status st)
+{
+    job.gpus->leave(gpu);
+    return st;
+}
+
+static oly_status record(int gpu, void **event)
+{
+    OLY_TRY(job.gpus->enter(gpu));
+    return left(gpu, job.gpus->record(gpu, event));
+}
+
+static oly_status has_reached(int gpu, void *event, bool *yes)
+{
+    OLY_TRY(job.gpus->enter(gpu));
+    return left(gpu, job.gpus->reached(gpu, event, yes));
+}
+
+static void forget(int gpu, void *event)
+{
+    if (job.gpus->enter(gpu) != OLY_OK)
+        oly_drop_message();
+    job.gpus->forget(gpu, event);
+    job.gpus->leave(gpu);
+}
+
+static oly_status take(int gpu, int64_t bytes, void **memory)
+{
+    OLY_TRY(job.gpus->enter(gpu));
+    return left(gpu, job.gpus->take(gpu, (size_t)bytes, memory));
+}
+
+static void give(int gpu, void *memory)
+{
+    if (job.gpus->enter(gpu) != OLY_OK)
+        oly_drop_message();
+    job.gpus->give(gpu, memory);
+    job.gpus->leave(gpu);
+}
+
+static oly_status pack(int gpu, const oly_gpu_box *box, const void *from, void *packed)
+{
+    OLY_TRY(job.gpus->enter(gpu));
+    return left(gpu, job.gpus->pack(gpu, box, from, packed));
+}
+
+static oly_status unpack(int gpu, const oly_gpu_box *box, void *to, const void *packed)
+{
+    OLY_TRY(job.gpus->enter(gpu));
+    return left(gpu, job.gpus->unpack(gpu, box, to, packed));
+}
+
 /* -- requests ----------------------------------------------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes)
@@ -338,7 +392,7 @@ static void free_requests(void *requests)
     nccl_requests *r = requests;
     for (int g = 0; job.gpus && g < job.gpus->n; g++)
         if (r->event[g])
-            job.gpus->forget(g, r->event[g]);
+            forget(g, r->event[g]);
 }
 
 /* Its replay begins: those after it make their groups after it. */
@@ -455,10 +509,10 @@ static oly_status pack_box(const nccl_requests *r, int message, int k)
     }
     struct packed *p = &flights.packed[flights.n_packed];
     *p = (struct packed){.box = box, .message = message, .gpu = gpu, .index = k};
-    OLY_TRY(job.gpus->take(gpu, (size_t)box->bytes, &p->memory));
+    OLY_TRY(take(gpu, box->bytes, &p->memory));
     flights.n_packed++;
     oly_gpu_box shape = box_of(box);
-    return m->receives ? OLY_OK : job.gpus->pack(gpu, &shape, address_of(m, k), p->memory);
+    return m->receives ? OLY_OK : pack(gpu, &shape, address_of(m, k), p->memory);
 }
 
 static oly_status pack_boxes(const nccl_requests *r)
@@ -511,7 +565,7 @@ static oly_status unpack_message(const nccl_requests *r, int message)
         int first = original(m->payload, k), gpu = local_gpu(m->payload->box[first].device);
         oly_gpu_box shape = box_of(box);
         if (box->bytes > 0 && (first != k || packed_of(message, k)))
-            OLY_TRY(job.gpus->unpack(gpu, &shape, address_of(m, k), bytes_of(r, message, first)));
+            OLY_TRY(unpack(gpu, &shape, address_of(m, k), bytes_of(r, message, first)));
     }
     return OLY_OK;
 }
@@ -523,10 +577,10 @@ static oly_status follow_group(nccl_requests *r)
     for (int i = 0; i < r->n_messages && st == OLY_OK; i++)
         st = r->message[i].receives ? unpack_message(r, i) : OLY_OK;
     for (int k = 0; k < flights.n_packed; k++)
-        job.gpus->give(flights.packed[k].gpu, flights.packed[k].memory);
+        give(flights.packed[k].gpu, flights.packed[k].memory);
     flights.n_packed = 0;
     for (int g = 0; g < job.gpus->n && st == OLY_OK; g++)
-        st = job.gpus->record(g, &r->event[g]);
+        st = record(g, &r->event[g]);
     r->stage = MOVING;
     return st;
 }
@@ -558,7 +612,7 @@ static oly_status all_reached(const nccl_requests *r, bool *yes)
 {
     *yes = true;
     for (int g = 0; g < job.gpus->n && *yes; g++)
-        OLY_TRY(job.gpus->reached(g, r->event[g], yes));
+        OLY_TRY(has_reached(g, r->event[g], yes));
     return OLY_OK;
 }
 

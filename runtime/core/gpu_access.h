@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a transport that sends from the memory of GPUs needs of the platform: a table that the platform fills in (platform.h) and
  * collectives/transport_nccl.c uses. GPUs of a process are numbered from 0; several devices may share one. All functions are
- * called by the thread that interprets a plan, or at start and end. fail as the device does. */
+ * called by the thread that interprets a plan, or at start and end; those below `stream` between enter and leave. fail as the device
+ * does. */
 #ifndef OLY_GPU_ACCESS_H
 #define OLY_GPU_ACCESS_H
 #include "core/error.h"
