@@ -18,12 +18,14 @@ MAKEFLAGS += --no-builtin-rules
 #: TESTS="mesh scan"     make test: only these; CHECK_TIMEOUT=120: seconds allowed for one run
 #: BENCH="..."           make bench: arguments of the bench program
 #: PREFIX=/usr/local     make install: where to; DESTDIR=... is put in front
-#: CUDA_HOME=folder      CUDA's headers and nvcc (default /usr/local/cuda)
+#: CUDA_HOME=folder      CUDA's headers and nvcc (default /usr/local/cuda, or where nvcc is)
+#: CUDA=0                without GPUs, also where nvcc is
+#: CUDA_ARCHS="80 90"    for these GPUs, and later ones by PTX (default 70 75 80 86 89 90 100 120, as far as nvcc knows them)
 #: V=1                   show whole commands
 MPICC  ?= mpicc
 MPIRUN ?= $(subst mpicc,mpirun,$(MPICC))
 PREFIX ?= /usr/local
-CUDA_HOME ?= /usr/local/cuda
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(patsubst %/bin/nvcc,%,$(shell command -v nvcc)) /usr/local/cuda)
 comma  := ,
 empty  :=
 mpi    := $(patsubst mpicc%,%,$(notdir $(MPICC)))
@@ -89,11 +91,20 @@ endif
 with_hdf5 := %/hdf5_late.c %/hdf5_file.c %/hdf5_types.c %/hdf5_attribute.c %/hdf5_place.c
 sources   := $(filter-out $(if $(hdf5_file),%/hdf5_none.c,$(with_hdf5)),$(sources))
 $(BUILD)/runtime/file/hdf5_%.o: CFLAGS += $(hdf5_cflags) -DOLY_HDF5_FILE='"$(hdf5_file)"' -DOLY_HDF5_PATH='"$(hdf5_path)"'
+# GPUs: the platform, its executor and the kernels (kernels/cuda), compiled by nvcc and embedded. Nothing of CUDA is linked.
+CUDA       ?= 1
+nvcc       := $(CUDA_HOME)/bin/nvcc
+has_cuda   := $(if $(filter 0,$(CUDA)),,$(and $(wildcard $(nvcc)),$(wildcard $(CUDA_HOME)/include/cuda.h)))
+gpu_rooms  := runtime/device/cuda runtime/run/cuda
+sources    := $(filter-out $(if $(has_cuda),$(gpu_rooms:%=%/none.c),$(filter-out %/none.c,$(wildcard $(gpu_rooms:%=%/*.c)))),$(sources))
+cuda_archs  = $(or $(subst sm_,,$(CUDA_ARCHS)),$(filter 70 75 80 86 89 90 100 120,$(nvcc_knows)))
+$(gpu_rooms:%=$(BUILD)/%/%.o): inside += -isystem $(CUDA_HOME)/include
 $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@mkdir -p $(@D)
 	$(if $(installer),$(Q)$(installer) $(if $(filter test check demo,$(MAKECMDGOALS)),,--check))
 	@pkg-config --exists --print-errors $(packages) cmocka
 	@$(find_hdf5); test -n "$$hdf5" || echo 'HDF5: not found (libhdf5-openmpi-dev, libhdf5-mpich-dev): built without it'
+	@$(if $(has_cuda),:,echo 'CUDA: $(if $(filter 0,$(CUDA)),left out (CUDA=0),no nvcc and cuda.h in $(CUDA_HOME)): built without GPUs')
 	@command -v $(MPICC) >/dev/null || { echo "$(MPICC): not found (MPICC= names the MPI compiler)" >&2; exit 1; }
 	@$(find_hdf5); { echo "hdf5_cflags := $${hdf5:+$$(pkg-config --cflags $$hdf5)}"; \
 	   hdf5=$${hdf5:+$$(for folder in $$(pkg-config --libs-only-L $$hdf5 | sed 's/-L//g') $$(pkg-config --variable=libdir $$hdf5); do \
@@ -109,6 +120,7 @@ $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	   echo "pmix_libs      := $$(pkg-config --libs pmix 2>/dev/null)"; \
 	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
 	   echo "cmocka_libs    := $$(pkg-config --libs cmocka)"; \
+	   echo "nvcc_knows     := $(if $(has_cuda),$$($(nvcc) --list-gpu-arch 2>/dev/null | sed 's/compute_//' | tr '\n' ' '))"; \
 	   echo "mpi_cflags     := $$($(MPICC) -show | tr ' ' '\n' | grep '^-I' | tr '\n' ' ')"; \
 	   echo "mpi_libs       := $$($(MPICC) -show | tr ' ' '\n' | grep -E '^-(L|l|Wl,)' | tr '\n' ' ')"; \
 	   echo "machine        := $$($(MPICC) -dumpmachine)"; } > $@
@@ -133,12 +145,17 @@ kernel     = $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping
 link       = $(MPICC) -pthread $(sanitize)
 libs       = $(package_libs) -lm -lpthread -ldl
 
-objects := $(sources:%.c=$(BUILD)/%.o) $(foreach isa,$(isas),$(cpu_kernels:%.c=$(BUILD)/%.$(isa).o))
+gpu_kernels := $(if $(has_cuda),$(wildcard kernels/cuda/*.cu))
+embedded    := $(if $(has_cuda),$(BUILD)/kernels/cuda/embedded.o)
+objects := $(sources:%.c=$(BUILD)/%.o) $(embedded) $(foreach isa,$(isas),$(cpu_kernels:%.c=$(BUILD)/%.$(isa).o))
 
 # Two notes that change when flags or the list of sources do; what depends on them is then made again.
 ifdef machine
 ifneq ($(strip $(compile) $(inside) $(kernel) $(CFLAGS)),$(file < $(BUILD)/flags))
 $(file > $(BUILD)/flags,$(strip $(compile) $(inside) $(kernel) $(CFLAGS)))
+endif
+ifneq ($(strip $(cuda_archs)),$(file < $(BUILD)/cuda_flags))
+$(file > $(BUILD)/cuda_flags,$(strip $(cuda_archs)))
 endif
 ifneq ($(strip $(objects) $(link) $(libs) $(LDFLAGS)),$(file < $(BUILD)/contents))
 $(file > $(BUILD)/contents,$(strip $(objects) $(link) $(libs) $(LDFLAGS)))
@@ -146,7 +163,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: emulator gpu-bundle all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
+.PHONY: cuda-report emulator gpu-bundle all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
 all: library $(programs) $(protected) $(guard) $(meet) $(tool) emulator $(if $(wildcard $(CUDA_HOME)/include/cuda.h),$(BUILD)/tests/gpu/rates) ## the library, the examples, the tests and the bench (default)
 
@@ -257,6 +274,28 @@ $(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
 	$(Q)$$(compile) $$(inside) $$(of_library) $$(kernel) $(march.$1) -DOLY_ISA=$1 $$(CFLAGS) -c $$< -o $$@
 endef
 $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
+
+# One call of nvcc for all architectures of a file, which it compiles at the same time. Contraction only where it is written.
+nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 0 \
+             $(foreach a,$(cuda_archs),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(cuda_archs)),code=compute_$(lastword $(cuda_archs))
+$(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu $(wildcard kernels/cuda/*.h) $(BUILD)/cuda_flags
+	@mkdir -p $(@D)
+	$(call say,NVCC,"$< ($(cuda_archs))")
+	$(Q)$(nvcc) $(nvcc_flags) -MD -MP -MF $(@:.fatbin=.fatbin.d) -fatbin $< -o $@
+-include $(gpu_kernels:%.cu=$(BUILD)/%.fatbin.d)
+
+# Images of the kernels, and the headers that generated ones include, as data.
+$(BUILD)/kernels/cuda/embedded.c: kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(wildcard kernels/cuda/*.h) $(BUILD)/contents
+	@mkdir -p $(@D)
+	$(Q)kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(wildcard kernels/cuda/*.h) > $@
+$(BUILD)/kernels/cuda/embedded.o: $(BUILD)/kernels/cuda/embedded.c $(BUILD)/flags
+	$(call say,CC,kernels/cuda/embedded.c)
+	$(Q)$(compile) $(inside) $(CFLAGS) -c $< -o $@
+
+cuda-report: $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) ## registers, shared memory and spills of every kernel for every GPU
+	@for file in $^; do cuobjdump=$(CUDA_HOME)/bin/cuobjdump; \
+		[ -x $$cuobjdump ] && { $$cuobjdump --dump-resource-usage $$file; continue; }; \
+		$(nvcc) $(nvcc_flags) -Xptxas -v -fatbin kernels/cuda/$$(basename $$file .fatbin).cu -o /dev/null 2>&1 | kernels/cuda/report; done
 
 # -- linking ------------------------------------------------------------------------------------------------------------
 $(library): $(objects) $(BUILD)/contents

@@ -50,7 +50,8 @@ typedef const struct oly_device_impl *oly_device;
     X(NO_KERNEL, "no kernel for these types")                                                                          \
     X(VERIFY, "a plan differs from its program")                                                                       \
     X(CHECK, "a check of the program failed")                                                                          \
-    X(CALLBACK, "a function called inside a plan failed")
+    X(CALLBACK, "a function called inside a plan failed")                                                              \
+    X(DEVICE, "a device failed")
 
 typedef enum oly_status {
 #define OLY_STATUS_ENUM(name, text) OLY_##name,

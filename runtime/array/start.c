@@ -26,6 +26,7 @@
 #include "plan/cost/cost.h"
 #include "plan/plan.h"
 #include "run/execute.h"
+#include "run/executor_choice.h"
 #include "run/measure.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static bool distributed; /* by oly_distributed_initialize; oly_init may follow *
 /* What every process sends the others at start. */
 typedef struct greeting {
     int32_t devices;
+    uint64_t set; /* of devices that several ranks see; 0: they are this rank's alone */
     oly_platform_name platform;
     oly_transport_name transport;
     oly_rates_known rates; /* all use rank 0's */
@@ -84,11 +86,50 @@ static oly_status write_device(int device, void *to, const void *host, size_t by
 
 static const oly_device_access device_access = {read_device, write_device};
 
+/* Ranks that see the same devices divide them. */
+static void share_devices(int n, greeting *all)
+{
+    const oly_platform *platform = oly_platform_get();
+    int me = oly_world_rank(), index = 0, of = 0;
+    if (!platform->share)
+        return;
+    for (int r = 0; r < n && all[me].set; r++) {
+        index += r < me && all[r].set == all[me].set;
+        of += all[r].set == all[me].set;
+    }
+    if (of > 1)
+        platform->share(index, of);
+    all[me].devices = platform->devices();
+}
+
+/* Everybody's numbers of devices, after they have been divided. */
+static oly_status count_devices(int n, greeting *all, int *counts)
+{
+    share_devices(n, all);
+    for (int r = 0; r < n; r++)
+        counts[r] = all[r].devices;
+    if (!oly_platform_get()->share)
+        return OLY_OK;
+    int mine = all[oly_world_rank()].devices;
+    return oly_world_gather(&mine, counts, sizeof mine);
+}
+
+static oly_status start_platform(void)
+{
+    const oly_platform *platform = oly_platform_get();
+    return platform->start ? oly_world_vote(platform->start(), "starting the devices") : OLY_OK;
+}
+
 static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
     OLY_TRY(oly_agree_at_start());
-    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), oly_transport_my_name(), *rates,
+    const oly_platform *platform = oly_platform_get();
+    greeting mine = {platform->devices(),
+                     platform->set ? platform->set() : 0,
+                     oly_platform_my_name(),
+                     oly_transport_my_name(),
+                     *rates,
                      my_location()};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
@@ -100,10 +141,12 @@ static oly_status meet(const oly_rates_known *rates)
         st = oly_platform_agree(n, &all->platform, sizeof *all);
     if (st == OLY_OK)
         st = oly_transport_agree(n, &all->transport, sizeof *all);
-    for (int r = 0; r < n && st == OLY_OK; r++) {
-        counts[r] = all[r].devices;
+    if (st == OLY_OK)
+        st = count_devices(n, all, counts);
+    for (int r = 0; r < n && st == OLY_OK; r++)
         leaders[r] = oly_world_node_leader_of(r);
-    }
+    if (st == OLY_OK)
+        st = start_platform();
     if (st == OLY_OK)
         st = oly_devices_start(n, counts, oly_world_rank(), oly_platform_get()->device_name);
     if (st == OLY_OK)
@@ -149,6 +192,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
     OLY_TRY(oly_stop_begin());
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
+    oly_executor_choose();
     OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start_as(argc, argv, way));
     oly_transport_choose(oly_platform_get()->host_memory ? NULL : &device_access);
     oly_abort_hook = oly_world_abort;

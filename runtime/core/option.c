@@ -79,8 +79,8 @@ static oly_status read_text(char *value, size_t size, const char *fallback, cons
 
 static const struct {
     const char *name;
-    bool available; /* in this build */
-} platforms[] = {{"cpu", true}, {"cuda", false}, {"gpu", false}, {"tpu", false}};
+    const char *is; /* its name here; NULL: no build has it. Whether it is there is found out when it is opened */
+} platforms[] = {{"cpu", "cpu"}, {"cuda", "cuda"}, {"gpu", "cuda"}, {"tpu", NULL}};
 #define N_PLATFORMS ((int)(sizeof platforms / sizeof *platforms))
 
 static oly_status find_platform(const char *name, size_t length, int *found)
@@ -103,8 +103,9 @@ static oly_status choose_platforms(void)
         size_t length = strcspn(at, ", ");
         int platform;
         OLY_TRY(find_platform(at, length, &platform));
-        if (platforms[platform].available) /* no longer than the list it comes from */
-            n += (size_t)snprintf(available + n, sizeof available - n, "%s%s", n ? "," : "", platforms[platform].name);
+        if (platforms[platform].is) /* at most a character longer than its name in the list */
+            n += (size_t)snprintf(available + n, n < sizeof available ? sizeof available - n : 0, "%s%s", n ? "," : "",
+                                  platforms[platform].is);
         at += length;
         at += strspn(at, " ");
         if (*at == 0)
@@ -114,8 +115,10 @@ static oly_status choose_platforms(void)
                             oly_option.platforms);
     }
     if (n == 0)
-        return oly_fail(OLY_INVALID, "OLYMPUS_PLATFORMS=\"%s\": no such platform here; this build has cpu",
+        return oly_fail(OLY_INVALID, "OLYMPUS_PLATFORMS=\"%s\": no such platform here; there are cuda and cpu",
                         oly_option.platforms);
+    if (n >= sizeof available)
+        return oly_fail(OLY_INVALID, "OLYMPUS_PLATFORMS: the list is too long");
     memcpy(oly_option.platforms, available, n + 1);
     return OLY_OK;
 }

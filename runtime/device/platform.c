@@ -2,6 +2,8 @@
 /* Selection of the job's platform. See platform.h. */
 #include "device/platform.h"
 #include "core/error.h"
+#include "core/option.h"
+#include "device/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,13 +15,34 @@ void oly_platform_register(const oly_platform *platform)
     registered = platform;
 }
 
+/* The first of the list that is there. */
+static oly_status choose_listed(const oly_platform **found)
+{
+    const char *why = "";
+    for (const char *at = oly_option.platforms; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        *found = &oly_platform_cpu;
+        if (length == 4 && memcmp(at, "cuda", 4) == 0)
+            OLY_TRY(oly_cuda_platform(found, &why));
+        if (*found)
+            return OLY_OK;
+    }
+    return oly_fail(OLY_INVALID,
+                    "OLYMPUS_PLATFORMS=%s: no GPU can be used, because %s; with OLYMPUS_PLATFORMS=cuda,cpu the program "
+                    "runs on the CPU "
+                    "then",
+                    oly_option.platforms, why);
+}
+
 oly_status oly_platform_choose(bool simulated)
 {
-    const oly_platform *p = simulated ? &oly_platform_simulated : registered ? registered : &oly_platform_cpu;
-    if (!p->one_memory && p->devices() > OLY_MOST_MEMORIES)
+    const oly_platform *p = simulated ? &oly_platform_simulated : registered;
+    if (!p)
+        OLY_TRY(choose_listed(&p));
+    if (!p->one_memory && !p->share && p->devices() > OLY_MOST_MEMORIES)
         return oly_fail(OLY_INVALID, "platform %s has %d devices with a memory each; a process has at most %d memories",
                         p->name, p->devices(), OLY_MOST_MEMORIES);
-    if (p->drain && p->devices() > OLY_MOST_LATE_DEVICES)
+    if (p->drain && !p->share && p->devices() > OLY_MOST_LATE_DEVICES)
         return oly_fail(OLY_INVALID, "platform %s has %d devices that compute late; a process has at most %d", p->name,
                         p->devices(), OLY_MOST_LATE_DEVICES);
     oly_platform_chosen = p;
@@ -29,6 +52,8 @@ oly_status oly_platform_choose(bool simulated)
 
 void oly_platform_forget(void)
 {
+    if (oly_platform_chosen->stop)
+        oly_platform_chosen->stop();
     oly_platform_chosen = &oly_platform_cpu;
     oly_facts_use(NULL);
 }

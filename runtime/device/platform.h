@@ -5,6 +5,7 @@
  * at start. docs/platforms.md says what a platform for GPUs has to provide.
  *
  *   cpu         cpu.c         threads of the process as devices, which share host memory
+ *   cuda        cuda/         GPUs of NVIDIA
  *   simulated   simulated.c   OLYMPUS_SIMULATE: any number of devices; no memory, nothing is computed
  *
  * Devices are numbered within their process, 0 to devices() - 1. A memory is one address space: on a CPU all devices share
@@ -37,6 +38,17 @@ typedef struct oly_platform {
     int (*link_group)(int device);
     /* What NCCL needs of them, once devices() is known; NULL: no GPUs. */
     const oly_gpu_access *(*gpus)(void);
+
+    /* Processes of a node may see the same devices: `set` is the same number for those, 0 where nobody else sees them; `share` says which
+     * part of them this process has, and comes before devices() counts. NULL: they are this process's alone. */
+    uint64_t (*set)(void);
+    void (*share)(int index, int of);
+    /* Before anything is allocated, when devices() is known, and at finalize, also after a start that has failed. NULL: nothing to do.
+     * fails as the devices do. */
+    oly_status (*start)(void);
+    void (*stop)(void);
+    /* The device's kind and memory, for people; as snprintf. NULL: nothing is said. */
+    int (*describe)(int device, char *text, size_t size);
 
     /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
     bool (*allocate)(int memory, size_t bytes, void **data);
@@ -90,8 +102,8 @@ static inline bool oly_platform_is_apart(void)
 {
     return !oly_platform_chosen->host_memory && !oly_platform_chosen->open;
 }
-/* At start: the registered platform or the CPU; `simulated`: that one. fails OLY_INVALID: more memories, or late
- * devices, than a process may have. */
+/* At start: the registered platform, or the first of OLYMPUS_PLATFORMS that is there; `simulated`: that one. fails OLY_INVALID: none is
+ * there (the message says why); more memories, or late devices, than a process may have. */
 oly_status oly_platform_choose(bool simulated);
 void oly_platform_forget(void); /* at finalize, after all buffers are released */
 

@@ -23,7 +23,6 @@ static void *at(void *const *base, const oly_place *p)
 }
 
 const oly_executor oly_executor_cpu = {.name = "cpu"};
-const oly_executor *oly_executor_chosen = &oly_executor_cpu;
 
 size_t oly_executor_workspace(const oly_plan *plan)
 {

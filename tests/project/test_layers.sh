@@ -46,7 +46,9 @@ of_kernels=(kernels/*.h kernels/*.def)
 of_kernels=("${of_kernels[@]#kernels/}")
 layer runtime/core      core/
 layer runtime/layout    core/ layout/
-layer runtime/device    core/ device/ "${kernel[@]}"
+for folder in runtime/device runtime/device/cuda; do
+    layer "$folder" core/ device/ "${kernel[@]}"
+done
 layer runtime/file      core/ layout/ file/
 for folder in runtime/graph runtime/graph/{typing,sharding_rule,compose}; do
     layer "$folder" core/ layout/ graph/ "${kernel[@]}"
@@ -61,7 +63,9 @@ for room in "${rooms[@]}"; do
     *) layer "runtime/plan/$room" core/ layout/ graph/ "${below[@]}" "plan/$room/" communicator.h "${kernel[@]}"; below+=("plan/$room/") ;;
     esac
 done
-layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
+for folder in runtime/run runtime/run/cuda; do
+    layer "$folder" core/ layout/ graph/ plan/ device/ run/ communicator.h cuda/launch.h "${kernel[@]}"
+done
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
 for folder in runtime/array runtime/array/*/; do
     layer "${folder%/}" core/ layout/ file/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"

@@ -411,7 +411,7 @@ static void options_come_from_the_environment(void **state)
     (void)state;
     assert_int_equal(oly_options_read(), OLY_OK);
     assert_int_equal(oly_option.num_cpu_devices, 1);
-    assert_string_equal(oly_option.platforms, "cpu");
+    assert_string_equal(oly_option.platforms, "cuda,cpu");
     uint64_t before = oly_options_fingerprint();
     setenv("OLYMPUS_NUM_CPU_DEVICES", "7", 1);
     setenv("OLYMPUS_ISA", "avx2", 1);
@@ -447,9 +447,10 @@ static void platforms_are_a_list_of_priorities(void **state)
     static const struct {
         const char *given, *left, *named;
     } cases[] = {
-        {"cpu", "cpu", NULL},         {"cuda,cpu", "cpu", NULL}, {" gpu , cpu ", "cpu", NULL}, {"cpu,tpu", "cpu", NULL},
-        {"foo,cpu", NULL, "\"foo\""}, {"tpu", NULL, "\"tpu\""},  {"", NULL, "\"\""},           {"cpu,", NULL, "\"\""},
-        {"cpu cuda", NULL, "commas"}, {"CPU", NULL, "\"CPU\""},
+        {"cpu", "cpu", NULL},     {"cuda,cpu", "cuda,cpu", NULL}, {" gpu , cpu ", "cuda,cpu", NULL},
+        {"cpu,tpu", "cpu", NULL}, {"foo,cpu", NULL, "\"foo\""},   {"tpu", NULL, "\"tpu\""},
+        {"", NULL, "\"\""},       {"cpu,", NULL, "\"\""},         {"cpu cuda", NULL, "commas"},
+        {"CPU", NULL, "\"CPU\""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of the executor for GPUs. See executor_cuda.h. */
+#include "run/cuda/executor_cuda.h"
+#include "device/cuda/gpus.h"
+#include <string.h>
+
+/* The counter of a loop: set by the device, in its order. */
+static oly_status write_value(int device, void *to, const void *value, size_t bytes)
+{
+    const oly_cuda_device *d = oly_cuda_device_at(device);
+    uint32_t word;
+    if (bytes != sizeof word) {
+        OLY_TRY(oly_cuda_drain(device));
+        return oly_cuda_write(device, to, value, bytes);
+    }
+    memcpy(&word, value, sizeof word);
+    OLY_TRY(oly_gpu_enter(d->gpu));
+    oly_status st = oly_cuda_check(oly_driver.cuMemsetD32Async((CUdeviceptr)(uintptr_t)to, word, 1, d->stream),
+                                   "cuMemsetD32Async", d->gpu->label);
+    oly_gpu_leave();
+    return st;
+}
+
+static oly_status copy_value(int device, void *to, const void *from, size_t bytes)
+{
+    const oly_cuda_device *d = oly_cuda_device_at(device);
+    OLY_TRY(oly_gpu_enter(d->gpu));
+    oly_status st = oly_cuda_check(
+        oly_driver.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, d->stream),
+        "cuMemcpyDtoDAsync", d->gpu->label);
+    oly_gpu_leave();
+    return st;
+}
+
+const oly_executor *oly_executor_cuda(void)
+{
+    static const oly_executor cuda = {.name = "cuda", .write = write_value, .copy = copy_value};
+    return &cuda;
+}

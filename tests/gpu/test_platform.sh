@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# run: timeout=300
+# The platform "cuda" on emulated GPUs: oracle families and examples have the results that they have on CPUs, on all layouts, whatever the order
+# of the streams' work (EMULATED_SEED, printed); and what is said where no GPU can be used.
+#   PROGRAMS="toy control"  only these examples       FAMILIES="toy heat"  only these of the oracle      LAYOUTS="1x8 2x4"
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/results.sh
+# A library built without CUDA has no such platform.
+OLYMPUS_PLATFORMS=cuda tests/gpu/emulated "$build/examples/toy" >"$scratch/why" 2>&1
+case $? in
+77) echo 'skipped: no emulated GPU (make emulator)'; exit 77 ;;
+esac
+if grep -q 'built without CUDA' "$scratch/why"; then echo 'skipped: built without CUDA'; exit 77; fi
+export EMULATED_SEED=${EMULATED_SEED:-$RANDOM}
+echo "EMULATED_SEED=$EMULATED_SEED"
+
+# gpu RANKSxDEVICES PROGRAM...: on one emulated GPU, shared by all ranks, with that many devices in each.
+gpu() {
+    local ranks=${1%x*} devices=${1#*x}
+    shift
+    local start=()
+    [[ $ranks == 1 ]] || start=("$MPIRUN" -n "$ranks")
+    OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=$devices EMULATED_GPUS=${GPUS:-1} BUILD=$build timeout 200 \
+        tests/gpu/emulated "${start[@]}" "$@" </dev/null
+}
+text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/CUDA_/CPU_/g' | sort; }
+
+for layout in ${LAYOUTS:-1x8 2x4 4x2 8x1}; do
+    families=${FAMILIES-toy heat prog reshard}
+    [[ $layout == 1x8 ]] && families=${FAMILIES-toy heat prog reshard auto grad types train ops random seeds seed004}
+    # shellcheck disable=SC2086
+    gpu "$layout" "$build/tests/oracle" $(printf 'tests/oracle/%s ' $families) >"$scratch/why" 2>&1
+    result $? "oracle $layout"
+done
+for layout in 1x8 2x4; do
+    for program in ${PROGRAMS-toy tour control grad shard_map heat2d:--size:33:--steps:9 matmul:--size:33}; do
+        IFS=: read -ra words <<<"$program"
+        OLYMPUS_PLATFORMS=cpu on "$layout" "$build/examples/${words[0]}" "${words[@]:1}" 2>&1 | text_of >"$scratch/wanted"
+        gpu "$layout" "$build/examples/${words[0]}" "${words[@]:1}" >"$scratch/all" 2>&1
+        status=$?
+        text_of <"$scratch/all" >"$scratch/got"
+        { echo "exit status $status"; diff "$scratch/wanted" "$scratch/got"; } >"$scratch/why"
+        [[ $status == 0 ]] && cmp -s "$scratch/wanted" "$scratch/got"
+        result $? "$program $layout"
+    done
+done
+
+# says NAME PATTERN NAME=VALUE...: the toy ends with an error like that.
+says() {
+    local name=$1 pattern=$2
+    shift 2
+    ! env "$@" BUILD="$build" timeout 60 "${with[@]}" "$build/examples/toy" >"$scratch/why" 2>&1 </dev/null && grep -qE -- "$pattern" "$scratch/why"
+    result $? "$name"
+}
+with=(env)
+ldconfig -p | grep -q 'libcuda\.so\.1' || says 'no driver' 'no GPU can be used, because the NVIDIA driver is missing' OLYMPUS_PLATFORMS=cuda
+with=(tests/gpu/emulated)
+says 'a driver that is too old' 'driver is too old: it supports CUDA 11\.4' OLYMPUS_PLATFORMS=cuda EMULATED_DRIVER=11040
+says 'all GPUs hidden' 'CUDA_VISIBLE_DEVICES="" hides all GPUs' OLYMPUS_PLATFORMS=cuda CUDA_VISIBLE_DEVICES=
+says 'a GPU that is not there' 'OLYMPUS_LOCAL_DEVICES="3".*it sees 1' OLYMPUS_PLATFORMS=cuda OLYMPUS_LOCAL_DEVICES=3
+says 'too many devices' '17 devices|32 devices' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=16 EMULATED_GPUS=2
+says 'memory of the GPU is bounded' 'OLY_MEMORY' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=alloc:3+
+says 'a GPU that is lost at start' 'OLY_DEVICE' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:300
+says 'a GPU that is lost later' 'OLY_DEVICE' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:1200
+
+# Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
+GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
+result $? 'two GPUs, divided between two ranks'
+OLYMPUS_LOCAL_DEVICES=0,1 GPUS=2 gpu 2x2 "$build/examples/toy" >"$scratch/why" 2>&1
+result $? 'two GPUs, both used by two ranks'
+CUDA_VISIBLE_DEVICES='' OLYMPUS_PLATFORMS=cuda,cpu OLYMPUS_NUM_CPU_DEVICES=8 tests/gpu/emulated "$build/examples/toy" >"$scratch/why" 2>&1 &&
+    grep -q CPU_0 "$scratch/why"
+result $? 'cuda,cpu where all GPUs are hidden: the CPU'
+EMULATED_LEAKS=1 gpu 1x8 "$build/examples/toy" >"$scratch/why" 2>&1
+result $? 'nothing is left at the end'
+finish 0
