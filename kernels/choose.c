@@ -4,6 +4,7 @@
 #include "table.h"
 #include "core/error.h"
 #include "local_table.h"
+#include "openblas.h"
 #include "stencil_table.h"
 #include <cblas.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static const oly_isa_table *chosen = &tables[N_TABLES - 1];
 oly_status oly_kernels_choose(const char *isa)
 {
     char known[64] = "";
+    oly_openblas_choose();
     openblas_set_num_threads(1); /* our own threads compute the chunks */
     for (int i = 0; i < N_TABLES; i++) {
         if (!runs[i]())
