@@ -122,6 +122,16 @@ int main(int argc, char **argv)
     result = oly_sub(oly_apply(oly_grad(far), x), oly_apply(oly_grad(oly_checkpoint(far)), x));
     show("the same gradient", oly_all(oly_eq(result, 0)));
 
+    /* Plans are kept: a loop of calls makes them once, whatever the numbers. */
+    oly_plan_cache first, now;
+    for (int k = 0; k < 10; k++)
+        OLY_SCOPE
+        {
+            oly_add(x, k);
+            oly_plan_cache_state(k == 0 ? &first : &now);
+        }
+    show("plans for nine more numbers", oly_scalar(now.made - first.made, OLY_INT32));
+
     /* What a plan costs, before it runs: a sum over a split array needs all devices. */
     oly_plan_costs costs;
     oly_costs(&costs, far, x);

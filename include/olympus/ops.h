@@ -19,7 +19,9 @@ extern "C" {
  * integer array with a floating number becomes floating: float32, int64 float64; with a complex one complex). A bool is a
  * bool, not weak. An integer must fit int32, or int64 with 64-bit types on or among the operands (fails OLY_OVERFLOW), except as
  * the fill value of an array (oly_full, oly_full_like), a start of oly_dynamic_slice or the data of oly_random_fold_in, where it
- * wraps. Numbers are part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
+ * wraps. In calls outside of functions another number needs no other plan, unless it decides what is computed: an integer exponent, a
+ * start of oly_dynamic_slice, the range of random numbers. Inside a function that is recorded a number is a constant; there use a
+ * rank-0 array (oly_scalar) for what changes between calls.
  * source: JAX's weak types */
 typedef struct oly_operand {
     oly_array array; /* NULL: the number is the operand */

@@ -158,16 +158,33 @@ OLY_API oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const 
 #define oly_costs(...)            oly_costs_(__VA_ARGS__, )
 #define oly_costs_(costs, f, ...) OLY_AT_AS(oly_costs, oly_costs_n)(costs, f, OLY_IN(__VA_ARGS__))
 
+/* -- plans that are kept --------------------------------------------------------------------------------------------
+ * Every function keeps its plans for calls with arrays of the same types and shardings, and eager calls share a cache. Each of these
+ * caches has a limit (OLYMPUS_PLAN_CACHE); beyond it the plan that was used least recently is forgotten, and made again when
+ * needed.
+ *   returns  OLY_OK or the error (OLY_ERRORS_RETURN)
+ *   ranks    any rank, alone
+ *   fails    OLY_INVALID if state is NULL */
+typedef struct oly_plan_cache {
+    int64_t plans;   /* now kept, over all caches */
+    int64_t most;    /* that one cache keeps */
+    int64_t hits;    /* calls of this process that found theirs */
+    int64_t made;    /* plans made and kept so far */
+    int64_t dropped; /* forgotten because a cache was full */
+} oly_plan_cache;
+OLY_API oly_status oly_plan_cache_state(oly_plan_cache *state);
+
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_jit_with(...)      OLY_AT_AS(oly_jit, oly_jit_with)(__VA_ARGS__)
-#define oly_call_n(...)        OLY_AT_AS(oly_call, oly_call_n)(__VA_ARGS__)
-#define oly_apply_n(...)       OLY_AT_AS(oly_apply, oly_apply_n)(__VA_ARGS__)
-#define oly_explain_n(...)     OLY_AT_AS(oly_explain, oly_explain_n)(__VA_ARGS__)
-#define oly_explain_as_n(...)  OLY_AT_AS(oly_explain_as, oly_explain_as_n)(__VA_ARGS__)
-#define oly_explain_names(...) OLY_AT(oly_explain_names)(__VA_ARGS__)
-#define oly_costs_n(...)       OLY_AT_AS(oly_costs, oly_costs_n)(__VA_ARGS__)
+#define oly_plan_cache_state(...) OLY_AT(oly_plan_cache_state)(__VA_ARGS__)
+#define oly_jit_with(...)         OLY_AT_AS(oly_jit, oly_jit_with)(__VA_ARGS__)
+#define oly_call_n(...)           OLY_AT_AS(oly_call, oly_call_n)(__VA_ARGS__)
+#define oly_apply_n(...)          OLY_AT_AS(oly_apply, oly_apply_n)(__VA_ARGS__)
+#define oly_explain_n(...)        OLY_AT_AS(oly_explain, oly_explain_n)(__VA_ARGS__)
+#define oly_explain_as_n(...)     OLY_AT_AS(oly_explain_as, oly_explain_as_n)(__VA_ARGS__)
+#define oly_explain_names(...)    OLY_AT(oly_explain_names)(__VA_ARGS__)
+#define oly_costs_n(...)          OLY_AT_AS(oly_costs, oly_costs_n)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

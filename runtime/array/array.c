@@ -151,7 +151,12 @@ static oly_array adopt(oly_array x)
     return x;
 }
 
-oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool committed, int n_shards)
+static uint64_t next_value(void)
+{
+    return atomic_fetch_add_explicit(&n_values, 1, memory_order_relaxed) + 1;
+}
+
+oly_array oly_array_loose(const oly_type *type, oly_sharding sharding, bool committed, int n_shards)
 {
     oly_array x = allocate(n_shards);
     if (!x)
@@ -160,9 +165,23 @@ oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool commit
     oly_type_set_sharding(&x->type, sharding);
     x->sharding = sharding;
     x->committed = committed;
-    x->identity.value = atomic_fetch_add_explicit(&n_values, 1, memory_order_relaxed) + 1;
+    x->identity.value = next_value();
     x->device = -1;
-    return adopt(x);
+    return x;
+}
+
+oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool committed, int n_shards)
+{
+    return adopt(oly_array_loose(type, sharding, committed, n_shards));
+}
+
+void oly_array_renew(oly_array x)
+{
+    if (x->host)
+        drop_host(x);
+    oly_buffers_drop(x->n_shards, x->shard);
+    x->identity = (oly_identity){.value = next_value()};
+    x->device = -1;
 }
 
 oly_array oly_array_traced(const oly_graph *g, oly_node *node)

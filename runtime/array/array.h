@@ -28,6 +28,10 @@ struct oly_array_impl {
 
 /* A handle in the innermost scope, shards all NULL. NULL on failure (message pending). */
 oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool committed, int n_shards);
+/* The same in no scope: freed by oly_array_release. */
+oly_array oly_array_loose(const oly_type *type, oly_sharding sharding, bool committed, int n_shards);
+/* Drops the data of an array that is about to get other data, and with it another identity. */
+void oly_array_renew(oly_array x);
 oly_array oly_array_traced(const oly_graph *g, oly_node *node);
 /* Another handle of the same value. */
 oly_array oly_array_share(oly_array x);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiled calls and their cache. See compiled.h. */
+/* Compiled calls: planning and running them. See compiled.h. */
 #include "array/compiled.h"
 #include "array/inside/nans.h"
 #include "array/origin.h"
 #include "run/call_run.h"
 #include "communicator.h"
 #include "core/events.h"
-#include "core/hash.h"
 #include "core/option.h"
 #include "core/text.h"
 #include <errno.h>
@@ -14,22 +13,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MOST_ENTRIES = 8192 };
-
-void oly_key_begin(oly_key *k)
-{
-    struct {
-        oly_mesh uncommitted,
-            context; /* where work without committed arrays runs; the sharding of values made without one */
-        int64_t wide;
-    } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_types_are_wide()};
-    k->bytes = 0;
-    k->overflow = !head.uncommitted;
-    k->data = k->few;
-    k->room = sizeof k->few;
-    oly_key_add(k, &head, sizeof head);
-}
 
 static _Atomic(pthread_t) inside; /* 0: nobody */
 
@@ -52,116 +35,6 @@ void oly_turn_end(const oly_turn *turn)
         atomic_store_explicit(&inside, 0, memory_order_relaxed);
 }
 
-static bool grow_key(oly_key *k, size_t bytes)
-{
-    size_t room = 2 * (k->room + bytes);
-    char *data = k->overflow ? NULL : oly_malloc(room);
-    k->overflow = !data;
-    if (!data)
-        return false;
-    memcpy(data, k->data, k->bytes);
-    oly_key_end(k);
-    k->data = data;
-    k->room = room;
-    return true;
-}
-
-void oly_key_end(oly_key *k)
-{
-    if (k->data != k->few)
-        oly_release(k->data);
-    k->data = k->few;
-}
-
-void oly_key_add(oly_key *k, const void *data, size_t bytes)
-{
-    if (k->bytes + bytes > k->room && !grow_key(k, bytes))
-        return;
-    memcpy(k->data + k->bytes, data, bytes);
-    k->bytes += bytes;
-}
-
-void oly_key_add_array(oly_key *k, oly_array x)
-{
-    struct {
-        oly_sharding sharding;
-        int32_t dtype, weak, rank, committed;
-    } head = {x->sharding, x->type.dtype, x->type.weak, x->type.rank, x->committed};
-    oly_key_add(k, &head, sizeof head);
-    oly_key_add(k, x->type.shape, sizeof(int64_t) * (size_t)x->type.rank);
-}
-
-static bool has_key(const oly_compiled *e, const oly_key *k)
-{
-    return e->key_bytes == k->bytes && memcmp(e->key, k->data, k->bytes) == 0;
-}
-
-oly_compiled *oly_cache_find(oly_compiled_cache *c, const oly_key *k)
-{
-    if (!c->buckets || k->overflow)
-        return NULL;
-    if (c->latest && has_key(c->latest, k))
-        return c->latest;
-    uint64_t h = oly_hash(5, k->data, k->bytes);
-    for (oly_compiled *e = c->bucket[h % (uint64_t)c->buckets]; e; e = e->next)
-        if (e->hash == h && has_key(e, k))
-            return c->latest = e;
-    return NULL;
-}
-
-static oly_status grow(oly_compiled_cache *c)
-{
-    int buckets = c->buckets ? 4 * c->buckets : 64;
-    oly_compiled **bucket = oly_calloc((size_t)buckets, sizeof *bucket);
-    if (!bucket)
-        return oly_out_of_memory(sizeof *bucket * (size_t)buckets, "the plan cache");
-    for (int b = 0; b < c->buckets; b++)
-        while (c->bucket[b]) {
-            oly_compiled *e = c->bucket[b];
-            c->bucket[b] = e->next;
-            e->next = bucket[e->hash % (uint64_t)buckets];
-            bucket[e->hash % (uint64_t)buckets] = e;
-        }
-    oly_release(c->bucket);
-    c->bucket = bucket;
-    c->buckets = buckets;
-    return OLY_OK;
-}
-
-oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled)
-{
-    if (c->count >= MOST_ENTRIES)
-        oly_cache_free(c);
-    oly_status st = k->overflow ? oly_out_of_memory(k->room, "the plan cache") : OLY_OK;
-    if (st == OLY_OK && c->count >= c->buckets)
-        st = grow(c);
-    compiled->key = st == OLY_OK ? oly_malloc(k->bytes + 1) : NULL;
-    if (!compiled->key) {
-        oly_compiled_free(compiled);
-        return st == OLY_OK ? oly_out_of_memory(k->bytes, "the plan cache") : st;
-    }
-    memcpy(compiled->key, k->data, k->bytes);
-    compiled->key_bytes = k->bytes;
-    compiled->hash = oly_hash(5, k->data, k->bytes);
-    oly_compiled **b = &c->bucket[compiled->hash % (uint64_t)c->buckets];
-    compiled->next = *b;
-    *b = compiled;
-    c->count++;
-    return OLY_OK;
-}
-
-void oly_cache_free(oly_compiled_cache *c)
-{
-    for (int b = 0; b < c->buckets; b++)
-        while (c->bucket[b]) {
-            oly_compiled *e = c->bucket[b];
-            c->bucket[b] = e->next;
-            oly_compiled_free(e);
-        }
-    oly_release(c->bucket);
-    *c = (oly_compiled_cache){0};
-}
-
 void oly_compiled_free(oly_compiled *c)
 {
     if (!c)
@@ -170,7 +43,9 @@ void oly_compiled_free(oly_compiled *c)
     oly_program_free(c->program);
     for (int k = 0; k < c->n_captures; k++)
         oly_array_release(c->captured[k]);
-    oly_release(c->key);
+    oly_number_operands_release(c->n_numbers, c->numbers);
+    oly_release(c->numbers);
+    oly_release(c->cached.key);
     oly_release(c);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiled calls: a program, its captures, and the cache that finds it by signature. Private to runtime/array. */
+/* Compiled calls: a program and its captures. plan_cache.h finds them by signature. Private to runtime/array. */
 #ifndef OLY_ARRAY_COMPILED_H
 #define OLY_ARRAY_COMPILED_H
+#include "array/number_operands.h"
+#include "array/plan_cache.h"
 #include "array/trace.h"
 #include "run/execute.h"
 #include "verify/verify.h"
 
-typedef struct oly_compiled {
-    struct oly_compiled *next;
-    uint64_t hash;
-    size_t key_bytes;
-    char *key;                      /* owned */
-    oly_program *program;           /* owned */
+struct oly_compiled {
+    oly_cached cached;
+    uint64_t fixed;                 /* operands (bits) whose numbers belong to the signature, too */
+    oly_program *program;           /* owned; NULL: only `fixed` is known */
     oly_verification *verification; /* of the first run; owned; NULL: none */
     int n_captures;
     bool leaves_out; /* some process has no part in it: results have origins */
@@ -21,24 +21,9 @@ typedef struct oly_compiled {
     oly_buffer *const **inputs; /* [inputs], **outputs[]: of the run being submitted */
     oly_buffer ***outputs;
     oly_identity *known; /* [inputs] */
-} oly_compiled;
-
-typedef struct oly_compiled_cache {
-    int count, buckets;
-    oly_compiled **bucket;
-    oly_compiled *latest; /* tried first, without hashing: most calls repeat the last one */
-} oly_compiled_cache;
-
-/* A signature under construction; small ones are on the stack. Always ends with oly_key_end. */
-typedef struct oly_key {
-    size_t bytes, room;
-    bool overflow; /* out of memory: matches nothing */
-    char *data, few[2048];
-} oly_key;
-void oly_key_begin(oly_key *k); /* begins with the modes that types depend on */
-void oly_key_add(oly_key *k, const void *data, size_t bytes);
-void oly_key_add_array(oly_key *k, oly_array x);
-void oly_key_end(oly_key *k);
+    int n_numbers;
+    oly_number_operand *numbers; /* inputs after the arrays of the call */
+};
 
 /* Around everything that finds, plans and runs: plans and their caches are used by one thread at a time. Nested calls
  * of the same thread pass. Fails (OLY_STATE) while another thread is inside; two that enter at the same instant may
@@ -49,10 +34,6 @@ typedef struct oly_turn {
 oly_status oly_turn_begin(oly_turn *turn);
 void oly_turn_end(const oly_turn *turn);
 
-oly_compiled *oly_cache_find(oly_compiled_cache *c, const oly_key *k);
-/* Adds it (taken over). A cache beyond its limit is emptied first. */
-oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled);
-void oly_cache_free(oly_compiled_cache *c);
 void oly_compiled_free(oly_compiled *c);
 
 /* Plans a finished trace: graph (taken over) and first its input arrays; captures are moved out of the trace. */

@@ -4,6 +4,7 @@
 #include "array/arguments.h"
 #include "array/manual.h"
 #include "array/compiled.h"
+#include "core/optimisation.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,17 +19,7 @@ void oly_dispatch_reset(void)
 oly_status oly_number_node(oly_graph *g, const oly_operand *x, oly_node **node)
 {
     oly_params params;
-    memset(&params, 0, sizeof params);
-    params.weak = x->kind != 'b';
-    params.dtype = x->kind == 'b'   ? OLY_BOOL
-                   : x->kind == 'i' ? oly_default_int()
-                   : x->kind == 'f' ? oly_default_float()
-                                    : oly_default_complex();
-    params.imaginary = x->kind == 'c' ? x->imaginary : 0;
-    if (x->kind == 'f' || x->kind == 'c')
-        params.value.f = x->floating;
-    else
-        params.value.i = x->integer;
+    oly_number_params(x, &params);
     return oly_graph_add(g, OLY_OP_constant, 0, NULL, &params, node);
 }
 
@@ -57,6 +48,7 @@ static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const
     return *result ? OLY_OK : OLY_MEMORY;
 }
 
+/* Without the values of numbers. */
 static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
 {
     oly_key_add(k, &compose, sizeof(compose));
@@ -66,55 +58,130 @@ static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const ol
         if (in[i].kind == 'a') {
             OLY_TRY(oly_array_readable(in[i].array));
             oly_key_add_array(k, in[i].array);
-        } else {
-            oly_key_add(k, &in[i].integer, sizeof in[i].integer);
-            oly_key_add(k, &in[i].floating, sizeof in[i].floating);
-            oly_key_add(k, &in[i].imaginary, sizeof in[i].imaginary);
         }
     }
     return OLY_OK;
 }
 
-static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
-                               int n_arrays, const oly_array *arrays, oly_compiled **compiled)
+static void add_fixed(oly_key *k, uint64_t fixed, int n_in, const oly_operand *in)
+{
+    for (int i = 0; i < n_in; i++)
+        if (fixed >> i & 1) {
+            oly_key_add(k, &in[i].integer, sizeof in[i].integer);
+            oly_key_add(k, &in[i].floating, sizeof in[i].floating);
+            oly_key_add(k, &in[i].imaginary, sizeof in[i].imaginary);
+        }
+}
+
+/* A call: its operands, and those of them that are arrays, which the arrays of numbers follow. */
+typedef struct eager_call {
+    oly_compose *compose;
+    const oly_recipe *recipe;
+    int n_in, n_arrays;
+    const oly_operand *in;
+    oly_array arrays[2 * OLY_MOST_NUMBERS];
+} eager_call;
+
+static oly_status compose_call(const eager_call *call, oly_trace *t)
+{
+    oly_node *nodes[OLY_MOST_NUMBERS], *out;
+    oly_graph *g = t->graph;
+    bool inputs = oly_enabled(OLY_OPTIMISATION_RUN_TIME_NUMBERS);
+    for (int k = 0; k < call->n_in; k++) {
+        const oly_operand *x = &call->in[k];
+        if (x->kind == 'a') {
+            OLY_TRY(oly_sums_input(g, x->array, &nodes[k]));
+            continue;
+        }
+        OLY_TRY(oly_number_node(g, x, &nodes[k]));
+        OLY_TRY(oly_number_begin(g, nodes[k], k));
+        if (!inputs)
+            oly_number_fix(g, nodes[k]);
+    }
+    OLY_TRY(call->compose(g, call->n_in, nodes, call->recipe, &out));
+    return oly_trace_output(t, out);
+}
+
+static oly_status plan_call(eager_call *call, oly_trace *t, oly_compiled **compiled)
+{
+    uint64_t fixed;
+    oly_number_operands numbers;
+    OLY_TRY(oly_number_operands_list(t->graph, call->in, &numbers, &fixed));
+    size_t bytes = sizeof *numbers.each * (size_t)numbers.n;
+    oly_number_operand *kept = numbers.n ? oly_malloc(bytes) : NULL;
+    oly_status st = kept || !numbers.n ? OLY_OK : oly_out_of_memory(bytes, "the numbers of a call");
+    for (int k = 0; k < numbers.n; k++)
+        call->arrays[call->n_arrays + k] = numbers.each[k].array;
+    if (st == OLY_OK)
+        st = oly_compile(t, call->n_arrays + numbers.n, call->arrays, NULL, compiled);
+    if (st != OLY_OK) {
+        oly_number_operands_release(numbers.n, numbers.each);
+        oly_release(kept);
+        return st;
+    }
+    if (kept)
+        memcpy(kept, numbers.each, bytes);
+    (*compiled)->fixed = fixed;
+    (*compiled)->n_numbers = numbers.n;
+    (*compiled)->numbers = kept;
+    return OLY_OK;
+}
+
+static oly_status compile_call(eager_call *call, oly_compiled **compiled)
 {
     oly_trace t;
-    oly_node *nodes[64], *out;
     OLY_TRY(oly_trace_open(&t, oly_current_site().call));
-    oly_graph *g = t.graph;
-    oly_status st = OLY_OK;
-    for (int k = 0; k < n_in && st == OLY_OK; k++)
-        st = in[k].kind == 'a' ? oly_sums_input(g, in[k].array, &nodes[k]) : oly_number_node(g, &in[k], &nodes[k]);
-    if (st == OLY_OK)
-        st = compose(g, n_in, nodes, recipe, &out);
-    if (st == OLY_OK)
-        st = oly_trace_output(&t, out);
+    oly_status st = compose_call(call, &t);
     oly_trace_close(&t);
-    if (st != OLY_OK)
-        oly_graph_free(g);
-    else
-        st = oly_compile(&t, n_arrays, arrays, NULL, compiled);
+    if (st == OLY_OK)
+        st = plan_call(call, &t, compiled);
+    oly_graph_free(t.graph); /* unless it was taken over */
     oly_trace_release(&t);
     return st;
 }
 
-static oly_status run_eagerly(oly_key *key, oly_compose *compose, int n_in, const oly_operand *in,
-                              const oly_recipe *recipe, oly_array *result)
+/* An entry that says which numbers the signature has, too. */
+static oly_status remember_fixed(oly_key *key, const eager_call *call, uint64_t fixed)
 {
-    oly_array arrays[64];
-    int n = 0;
-    if (n_in > 64)
-        return oly_fail(OLY_INVALID, "an operation takes at most 64 operands, not %d", n_in);
-    for (int k = 0; k < n_in; k++)
-        if (in[k].kind == 'a')
-            arrays[n++] = in[k].array;
-    OLY_TRY(signature(key, compose, n_in, in, recipe));
-    oly_compiled *c = oly_cache_find(&cache, key);
-    if (c)
-        return oly_compiled_run(c, n, arrays, NULL, 1, result);
-    OLY_TRY(compile_call(compose, n_in, in, recipe, n, arrays, &c));
+    oly_compiled *c = oly_calloc(1, sizeof *c);
+    if (!c)
+        return oly_out_of_memory(sizeof *c, "the plan cache");
+    c->fixed = fixed;
     OLY_TRY(oly_cache_add(&cache, key, c));
-    return oly_compiled_run(c, n, arrays, NULL, 1, result);
+    add_fixed(key, fixed, call->n_in, call->in);
+    return OLY_OK;
+}
+
+static oly_status find_or_compile(oly_key *key, eager_call *call, oly_compiled **compiled)
+{
+    oly_compiled *c = oly_cache_find(&cache, key);
+    bool known = c != NULL;
+    if (c && c->fixed) {
+        add_fixed(key, c->fixed, call->n_in, call->in);
+        c = oly_cache_find(&cache, key);
+    }
+    *compiled = c;
+    if (c)
+        return OLY_OK;
+    OLY_TRY(compile_call(call, compiled));
+    oly_status st = known || !(*compiled)->fixed ? OLY_OK : remember_fixed(key, call, (*compiled)->fixed);
+    if (st != OLY_OK)
+        oly_compiled_free(*compiled);
+    return st == OLY_OK ? oly_cache_add(&cache, key, *compiled) : st;
+}
+
+static oly_status run_eagerly(oly_key *key, eager_call *call, oly_array *result)
+{
+    oly_compiled *c;
+    if (call->n_in > OLY_MOST_NUMBERS)
+        return oly_fail(OLY_INVALID, "an operation takes at most %d operands, not %d", OLY_MOST_NUMBERS, call->n_in);
+    for (int k = 0; k < call->n_in; k++)
+        if (call->in[k].kind == 'a')
+            call->arrays[call->n_arrays++] = call->in[k].array;
+    OLY_TRY(signature(key, call->compose, call->n_in, call->in, call->recipe));
+    OLY_TRY(find_or_compile(key, call, &c));
+    OLY_TRY(oly_number_operands_renew(c->n_numbers, c->numbers, call->in, call->arrays + call->n_arrays));
+    return oly_compiled_run(c, call->n_arrays + c->n_numbers, call->arrays, NULL, 1, result);
 }
 
 static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
@@ -122,9 +189,15 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
 {
     oly_key key;
     oly_turn turn;
+    eager_call call;
+    call.compose = compose;
+    call.recipe = recipe;
+    call.n_in = n_in;
+    call.n_arrays = 0;
+    call.in = in;
     OLY_TRY(oly_turn_begin(&turn));
     oly_key_begin(&key);
-    oly_status st = run_eagerly(&key, compose, n_in, in, recipe, result);
+    oly_status st = run_eagerly(&key, &call, result);
     oly_key_end(&key);
     oly_turn_end(&turn);
     for (int k = 0; k < n_in && st != OLY_OK; k++)

@@ -11,6 +11,63 @@
 #include "kernel.h"
 #include <string.h>
 
+/* Memory with the data on the default device; NULL if that belongs to another process. */
+static oly_status buffer_of_data(const void *data, oly_sharding s, size_t bytes, oly_buffer **buffer)
+{
+    const int *positions;
+    *buffer = NULL;
+    if (oly_mesh_local_positions(s->mesh, &positions) == 0)
+        return OLY_OK;
+    oly_buffer *b = oly_buffer_take(oly_mesh_local_device(s->mesh, 0), bytes);
+    if (!b)
+        return oly_buffer_fail(bytes, "an array from host memory");
+    oly_status st = oly_buffer_write(b, bytes, data);
+    if (st != OLY_OK)
+        oly_buffer_drop(b);
+    else
+        *buffer = b;
+    return st;
+}
+
+static size_t bytes_of(const oly_type *type)
+{
+    return (size_t)oly_type_size(type) * oly_dtype_size(type->dtype);
+}
+
+static void use_data(oly_array x, oly_buffer *b, const void *data)
+{
+    if (b)
+        x->shard[0] = b;
+    if (oly_mesh_leaves_out(
+            x->sharding->mesh)) /* processes other than the default device's have the data, but no array */
+        x->identity.origin = oly_origin_of_data(data, bytes_of(&x->type));
+}
+
+oly_status oly_array_of_data(const void *data, const oly_type *type, bool loose, oly_array *out)
+{
+    oly_buffer *b;
+    oly_sharding s = oly_sharding_uncommitted();
+    if (!s)
+        return OLY_MEMORY;
+    OLY_TRY(buffer_of_data(data, s, bytes_of(type), &b));
+    *out = (loose ? oly_array_loose : oly_array_new)(type, s, false, b != NULL);
+    if (!*out) {
+        oly_buffer_drop(b);
+        return OLY_MEMORY;
+    }
+    use_data(*out, b, data);
+    return OLY_OK;
+}
+
+oly_status oly_array_rewrite(oly_array x, const void *data)
+{
+    oly_buffer *b;
+    OLY_TRY(buffer_of_data(data, x->sharding, bytes_of(&x->type), &b));
+    oly_array_renew(x);
+    use_data(x, b, data);
+    return OLY_OK;
+}
+
 static oly_status from_host(const void *data, oly_dtype dtype, int rank, const int64_t *shape, oly_array *out)
 {
     oly_type type = {.dtype = dtype, .rank = rank};
@@ -21,27 +78,9 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     for (int d = 0; d < rank; d++)
         type.shape[d] = shape[d];
     OLY_TRY(oly_type_check(&type));
-    size_t bytes = (size_t)oly_type_size(&type) * oly_dtype_size(dtype);
-    if (bytes && !data)
+    if (oly_type_size(&type) && !data)
         return oly_fail(OLY_INVALID, "the data of %s is NULL", oly_type_short(&type));
-    oly_sharding s = oly_sharding_uncommitted();
-    const int *positions;
-    int n = s ? oly_mesh_local_positions(s->mesh, &positions)
-              : 0; /* 0 or 1: the default device may belong to another process */
-    oly_buffer *b = n ? oly_buffer_take(oly_mesh_local_device(s->mesh, 0), bytes) : NULL;
-    if (n && !b)
-        return oly_buffer_fail(bytes, "an array from host memory");
-    oly_status st = n ? oly_buffer_write(b, bytes, data) : OLY_OK;
-    *out = s && st == OLY_OK ? oly_array_new(&type, s, false, n) : NULL;
-    if (!*out) {
-        oly_buffer_drop(b);
-        return st == OLY_OK ? OLY_MEMORY : st;
-    }
-    if (n)
-        (*out)->shard[0] = b;
-    if (oly_mesh_leaves_out(s->mesh)) /* processes other than the default device's have the data, but no array */
-        (*out)->identity.origin = oly_origin_of_data(data, bytes);
-    return OLY_OK;
+    return oly_array_of_data(data, &type, false, out);
 }
 
 oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int64_t *shape)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Building single nodes: conversion (constants are folded), broadcasting, and what else compositions share. */
 #include "graph/build.h"
+#include "graph/numbers.h"
 #include "core/element.h"
 #include <math.h>
 #include <inttypes.h>
@@ -61,23 +62,33 @@ oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_nod
     return oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
 }
 
+void oly_convert_number(oly_params *number, oly_dtype dtype, bool weak)
+{
+    oly_params p;
+    constant_params(&p, dtype, weak);
+    if (oly_dtype_kind(number->dtype) >= OLY_KIND_FLOAT)
+        set_from_floating(&p, number->value.f);
+    else
+        set_from_integer(&p, number->value.i);
+    p.imaginary =
+        oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? oly_real_rounded(oly_dtype_real(dtype), number->imaginary) : 0;
+    *number = p;
+}
+
 /* A weak constant keeps the number the program wrote, whatever its type can represent: 5000000000 stays exact for
  * int64. */
 static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
 {
-    oly_params p;
+    oly_params p = x->params;
     OLY_TRY(oly_type_check(&(oly_type){.dtype = dtype}));
-    constant_params(&p, dtype, weak);
-    if (oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT)
-        set_from_floating(&p, x->params.value.f);
-    else
-        set_from_integer(&p, x->params.value.i);
-    p.imaginary =
-        oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? oly_real_rounded(oly_dtype_real(dtype), x->params.imaginary) : 0;
+    oly_convert_number(&p, dtype, weak);
     bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i &&
                 p.imaginary == x->params.imaginary;
     *out = x;
-    return same ? OLY_OK : oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
+    if (same && !g->numbers)
+        return OLY_OK;
+    OLY_TRY(oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out));
+    return oly_number_converted(g, x, *out);
 }
 
 /* -- element types --------------------------------------------------------------------------------------- */
@@ -113,6 +124,8 @@ oly_status oly_build_truth(oly_graph *g, oly_node *x, oly_node **out)
     if (x->type.dtype == OLY_BOOL)
         return OLY_OK;
     bool complex = oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX;
+    if (complex)
+        oly_number_fix(g, x);
     if (oly_is_constant(x) && (!complex || x->params.imaginary == 0))
         return convert_constant(g, x, OLY_BOOL, false, out);
     oly_node *both[2] = {x, NULL};

@@ -25,6 +25,8 @@ oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t 
 oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_node **out);
 /* Drops the dimensions of size 1 that `drop` marks. */
 oly_status oly_build_squeeze(oly_graph *g, oly_node *x, const bool *drop, oly_node **out);
+/* Converts the value of a constant, given by its parameters: integers wrap, floating-point numbers truncate and saturate. */
+void oly_convert_number(oly_params *number, oly_dtype dtype, bool weak);
 /* -- Explicit axes (build_sharding.c) -- */
 /* Reshards to `out`. On a mesh without Explicit axes this is a constraint. */
 oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made);

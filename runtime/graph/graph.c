@@ -214,6 +214,18 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
     return OLY_OK;
 }
 
+oly_status oly_graph_constant_to_input(oly_graph *g, oly_node *constant)
+{
+    OLY_TRY(reserve(g, g->n_inputs, 4, &g->input_capacity, &g->inputs));
+    constant->op = OLY_OP_input;
+    memset(&constant->params, 0, sizeof constant->params);
+    constant->params.dtype = constant->type.dtype;
+    constant->params.weak = constant->type.weak;
+    constant->hash = hash_params(hash_type(0, &constant->type), &constant->params);
+    g->inputs[g->n_inputs++] = constant;
+    return OLY_OK;
+}
+
 oly_status oly_graph_output(oly_graph *g, oly_node *node)
 {
     OLY_TRY(reserve(g, g->n_outputs, 4, &g->output_capacity, &g->outputs));

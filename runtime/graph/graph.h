@@ -103,10 +103,12 @@ struct oly_graph {
     oly_node **nodes; /* in order */
     int n_inputs, n_outputs, input_capacity, output_capacity;
     oly_node **inputs, **outputs;
-    const char *name; /* for messages and plans */
-    int n_walks;      /* derivatives being taken at the moment */
-    bool has_effects; /* has had a node with an effect (call.h), in bodies too */
-    bool unsorted;    /* some nodes have operands that come later: sorted after the last walk */
+    const char *name;           /* for messages and plans */
+    int n_walks;                /* derivatives being taken at the moment */
+    bool has_effects;           /* has had a node with an effect (call.h), in bodies too */
+    bool unsorted;              /* some nodes have operands that come later: sorted after the last walk */
+    struct oly_number *numbers; /* of an eager call while it is composed (numbers.h) */
+    uint64_t fixed_numbers;     /* operands (bits) whose value has decided something */
 };
 
 /* Prefetches for a pass over the nodes, forwards or (by = -1) backwards, that has reached node k. */
@@ -130,6 +132,8 @@ void oly_graph_free(oly_graph *g); /* bodies included; NULL allowed */
 oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
                          oly_node **node);
 oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node);
+/* Makes a constant an input of its type, in its place; the last input of the graph. */
+oly_status oly_graph_constant_to_input(oly_graph *g, oly_node *constant);
 oly_status oly_graph_output(oly_graph *g, oly_node *node);
 /* Removes nodes that no output needs (inputs stay), in bodies too, and recounts uses. */
 void oly_graph_prune(oly_graph *g);

@@ -93,6 +93,11 @@ static oly_plan_costs *give_oly_plan_costs_p(int pick)
     static oly_plan_costs costs;
     return pick == FINE ? &costs : NULL;
 }
+static oly_plan_cache *give_oly_plan_cache_p(int pick)
+{
+    static oly_plan_cache state;
+    return pick == FINE ? &state : NULL;
+}
 
 /* -- lists -------------------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,9 @@
 #include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/context.h"
+#include "array/number_operands.h"
 #include "array/slice_notation.h"
+#include "array/trace.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -98,7 +100,12 @@ oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
     OLY_ENTER(NULL);
     if (oly_need_operand(&value) != OLY_OK)
         return NULL;
-    return oly_full_shape(value, dtype, 0, NULL);
+    bool converts = value.kind != 'a' && (unsigned)dtype < OLY_N_DTYPES && (value.kind != 'c' || dtype != OLY_BOOL);
+    if (!converts || oly_trace_current() || oly_context_sharding())
+        return oly_full_shape(value, dtype, 0, NULL);
+    oly_array x = NULL;
+    oly_raise(oly_number_scalar(&value, dtype, &x));
+    return x;
 }
 
 /* -- other extents --------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * which count from the end, and give results the shapes of JAX's functions; what an index outside the array does is the
  * mode of the gather or scatter. */
 #include "graph/compose/compose.h"
+#include "graph/numbers.h"
 #include "graph/build.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include <inttypes.h>
@@ -393,13 +394,16 @@ static oly_status read_starts(oly_graph *g, const oly_type *x, int n, oly_node *
 }
 
 /* Starts known at planning time make it an ordinary slice: true, with start clamped into the array. */
-static bool known_part(const oly_type *x, int n, oly_node *const *in, const int64_t *extent, oly_params *part)
+static bool known_part(oly_graph *g, const oly_type *x, int n, oly_node *const *in, const int64_t *extent,
+                       oly_params *part)
 {
     memset(part, 0, sizeof *part);
     part->rank = x->rank;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++)
         if (!oly_is_constant(in[k]))
             return false;
+    for (int k = 0; k < n; k++) {
+        oly_number_fix(g, in[k]);
         int64_t at = in[k]->params.value.i, most = x->shape[k] - extent[k];
         at = at < 0 && !is_unsigned(in[k]->type.dtype) ? at + x->shape[k] : at;
         part->start[k] = at < 0 ? 0 : at > most ? most : at;
@@ -435,7 +439,7 @@ oly_status oly_compose_dynamic_slice(oly_graph *g, int n_in, oly_node *const *in
     *out = in[0];
     if (memcmp(x->shape, recipe->params.shape, sizeof(int64_t) * (size_t)x->rank) == 0)
         return OLY_OK; /* all of it */
-    if (known_part(x, n_in - 1, in + 1, recipe->params.shape, &p))
+    if (known_part(g, x, n_in - 1, in + 1, recipe->params.shape, &p))
         return oly_graph_add(g, OLY_OP_slice, 1, in, &p, out);
     memset(&p, 0, sizeof p);
     p.rank = recipe->params.rank;
@@ -459,7 +463,7 @@ oly_status oly_compose_dynamic_update_slice(oly_graph *g, int n_in, oly_node *co
         return OLY_OK;
     bool exact = !x->mesh || !all[1]->type.mesh ||
                  oly_type_same_sharding(x, &all[1]->type); /* otherwise the rule has to refuse it */
-    if (exact && known_part(x, n_in - 2, in + 2, in[1]->type.shape, &p))
+    if (exact && known_part(g, x, n_in - 2, in + 2, in[1]->type.shape, &p))
         return oly_graph_add(g, OLY_OP_update, 2, all, &p, out);
     return oly_graph_add(g, OLY_OP_dynamic_update_slice, n_in, all, NULL, out);
 }

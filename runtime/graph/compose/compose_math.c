@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mathematical functions of jax.numpy and jax.lax made of several rows, each written as JAX writes it, from which the
  * error bounds, special values and gradients follow. */
+#include "graph/numbers.h"
 #include "graph/compose/compose_math.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include "graph/compose/expression_words.h"
@@ -145,8 +146,10 @@ COMPOSE(power)
 {
     (void)n_in, (void)recipe;
     oly_node *x = in[0], *y = in[1];
-    if (oly_is_constant(y) && y->type.weak && oly_kind_of(y) == OLY_KIND_INTEGER)
+    if (oly_is_constant(y) && y->type.weak && oly_kind_of(y) == OLY_KIND_INTEGER) {
+        oly_number_fix(g, y);
         return compose_power(g, x, y->params.value.i, out);
+    }
     BEGIN oly_expression_numeric_pair(s, &x, &y);
     oly_node *result = BINARY(pow, x, y);
     if (result && oly_kind_of(x) == OLY_KIND_INTEGER)

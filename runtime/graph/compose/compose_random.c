@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers: bits from a counter, and distributions made of them. See compose_random.h. */
+#include "graph/numbers.h"
 #include "core/dtype_list.h"
 #include "graph/compose/compose_random.h"
 #include "graph/compose/expression.h"
@@ -250,10 +251,11 @@ static oly_node *fused(oly_expression *s, oly_node *x, oly_node *y, oly_node *z)
     return s->status == OLY_OK ? added(s, OLY_OP_fma, 3, all, NULL) : NULL;
 }
 
-static bool is_number(const oly_node *x, double value)
+static bool is_number(oly_graph *g, const oly_node *x, double value)
 {
     if (!x || !oly_is_constant(x))
         return false;
+    oly_number_fix(g, x);
     return (oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT ? x->params.value.f : (double)x->params.value.i) == value;
 }
 
@@ -261,7 +263,8 @@ static oly_node *between(oly_expression *s, oly_node *word, oly_dtype dtype, oly
                          const int64_t *shape)
 {
     oly_node *unit = oly_random_unit(s, word, dtype, rank, shape);
-    if (is_number(low, 0) && is_number(high, 1))
+    bool from_0 = is_number(s->g, low, 0), to_1 = is_number(s->g, high, 1);
+    if (from_0 && to_1)
         return unit;
     low = oly_expression_convert(s, low, dtype);
     high = oly_expression_convert(s, high, dtype);
@@ -501,10 +504,11 @@ static oly_node *clipped(oly_expression *s, oly_node *x, oly_dtype dtype)
 }
 
 /* The value of an integer constant; false: an array. */
-static bool written(const oly_node *x, int64_t *value)
+static bool written(oly_graph *g, const oly_node *x, int64_t *value)
 {
     if (!x || !oly_is_constant(x))
         return false;
+    oly_number_fix(g, x);
     *value = oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT ? (int64_t)x->params.value.f : x->params.value.i;
     return true;
 }
@@ -558,8 +562,9 @@ oly_node *oly_random_integers(oly_expression *s, oly_node *word, oly_node *low, 
                               int rank, const int64_t *shape)
 {
     int64_t a, b;
+    bool low_is_written = written(s->g, low, &a), high_is_written = written(s->g, high, &b);
     size_t bytes = oly_dtype_size(offset_dtype(dtype));
-    span n = written(low, &a) && written(high, &b) ? written_span(s, a, b, dtype) : computed_span(s, low, high, dtype);
+    span n = low_is_written && high_is_written ? written_span(s, a, b, dtype) : computed_span(s, low, high, dtype);
     oly_node *x[2];
     for (int k = 0; k < 2; k++)
         x[k] =

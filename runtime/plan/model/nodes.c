@@ -2,7 +2,7 @@
 /* Questions about a node that several passes ask. The answers depend only on the operation's row in the table and on
  * the node itself. */
 #include "plan/model/planner.h"
-#include "core/element.h"
+#include "graph/numbers.h"
 
 bool oly_has_axis(const oly_node *n, int d)
 {
@@ -34,27 +34,11 @@ bool oly_writes_parts(const oly_node *n)
 
 void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
 {
-    const oly_params *c = &constant->params;
     *i = (oly_tile_instruction){.op = OLY_TILE_splat,
                                 .dtype = (uint8_t)constant->type.dtype,
                                 .to = (uint8_t)constant->type.dtype,
                                 .in = {-1, -1, -1}};
-    switch (constant->type.dtype) {
-    case OLY_BOOL: i->value.b = c->value.i != 0; break;
-    case OLY_COMPLEX64:
-        i->value.c64[0] = (float)c->value.f;
-        i->value.c64[1] = (float)c->imaginary;
-        break;
-    case OLY_COMPLEX128:
-        i->value.c128[0] = c->value.f;
-        i->value.c128[1] = c->imaginary;
-        break;
-    default:
-        i->value.i = c->value.i; /* integers: the low bytes */
-        if (oly_dtype_kind(constant->type.dtype) == OLY_KIND_FLOAT)
-            oly_set_real(constant->type.dtype, &i->value, c->value.f);
-        break;
-    }
+    oly_number_store(&constant->params, &i->value);
 }
 
 /* Scatters and updates write in place where they may. */
