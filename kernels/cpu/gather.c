@@ -61,6 +61,40 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
                                     const void *) = {
     [1] = look_up_1, [2] = look_up_2, [4] = look_up_4, [8] = look_up_8, [16] = look_up_16};
 
+/* The same where all n indexes are in [low, high) and side by side, which is tested first: the usual case. False: they are not. */
+#define LOOK_UP_INSIDE(size, T, I)                                                                                     \
+    static bool look_up_##size##_##I(int64_t n, void *to, const void *from, const void *indexes, int64_t low,          \
+                                     int64_t high, int64_t origin, int64_t stride)                                     \
+    {                                                                                                                  \
+        const I *index = indexes;                                                                                      \
+        const T *x = from;                                                                                             \
+        T *y = to;                                                                                                     \
+        I least = index[0], most = index[0];                                                                           \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            least = index[j] < least ? index[j] : least;                                                               \
+            most = index[j] > most ? index[j] : most;                                                                  \
+        }                                                                                                              \
+        if (least < low || most >= high)                                                                               \
+            return false;                                                                                              \
+        if (stride == 1)                                                                                               \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                y[j] = x[index[j] - origin];                                                                           \
+        else                                                                                                           \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                y[j] = x[(index[j] - origin) * stride];                                                                \
+        return true;                                                                                                   \
+    }
+#define LOOK_UP_BOTH(size, T) LOOK_UP_INSIDE(size, T, int32_t) LOOK_UP_INSIDE(size, T, int64_t)
+LOOK_UP_BOTH(1, uint8_t)
+LOOK_UP_BOTH(2, uint16_t)
+LOOK_UP_BOTH(4, uint32_t)
+LOOK_UP_BOTH(8, uint64_t)
+LOOK_UP_BOTH(16, pair)
+typedef bool look_up_inside(int64_t, void *, const void *, const void *, int64_t, int64_t, int64_t, int64_t);
+#define INSIDE_CELL(size) [size] = {look_up_##size##_int32_t, look_up_##size##_int64_t}
+static look_up_inside *const look_up_inside_of[17][2] = {INSIDE_CELL(1), INSIDE_CELL(2), INSIDE_CELL(4), INSIDE_CELL(8),
+                                                         INSIDE_CELL(16)};
+
 static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
     [1] = copy_1, [2] = copy_2, [4] = copy_4, [8] = copy_8, [16] = copy_16};
 static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
@@ -111,6 +145,16 @@ static bool is_first_part(const oly_local_task *t)
     return true;
 }
 
+/* Looks up n elements from position k on if all are here; false: nothing is done. */
+static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes, char *to, const void *from)
+{
+    const void *index = oly_positions_indexes(p, k);
+    const oly_index_axis *x = &p->axis[0];
+    return index && n > 0 && oly_positions_step(p, x->at->stride) == 1 &&
+           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](n, to, from, index, x->low, x->high, x->origin,
+                                                               x->stride);
+}
+
 void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
@@ -130,6 +174,10 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     for (int64_t k = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks; k < end;) {
         int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
+        if (dense == 1 && look_up(&positions, k, n, bytes, to, in[0])) {
+            k += n;
+            continue;
+        }
         oly_positions_follow(&positions, k, n, offset, state);
         if (dense == 1)
             look_up_of[bytes](n, to, in[0], offset, state, outside, unseen);

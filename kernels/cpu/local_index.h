@@ -142,6 +142,16 @@ static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64
     }
 }
 
+/* The indexes from position k on where one dimension is indexed, and there are no batches; else NULL. */
+static inline const void *oly_positions_indexes(const oly_positions *p, int64_t k)
+{
+    const oly_index_axis *x = &p->axis[0];
+    if (p->n_axes != 1 || p->n_batch != 0)
+        return NULL;
+    return (const char *)x->base +
+           oly_local_offset(p->rank, p->extent, x->at->stride, -1, k) * (x->at->dtype == OLY_INT64 ? 8 : 4);
+}
+
 /* -- windows --------------------------------------------------------------------------------------------------------- */
 
 /* The window's dimensions, merged where evenly spaced; always at least one. `count`: rows along the last one. */

@@ -259,14 +259,46 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
     return rows;
 }
 
-/* The same where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. */
+/* The same where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where the
+ * indexes ascend, which takes a fraction of the time to see, those of this part are consecutive. */
 #define SELECT(I)                                                                                                      \
+    static bool ascend_##I(const I *index, int64_t n)                                                                  \
+    {                                                                                                                  \
+        I falls = 0;                                                                                                   \
+        for (int64_t j = 1; j < n; j++)                                                                                \
+            falls |= index[j] < index[j - 1];                                                                          \
+        return !falls;                                                                                                 \
+    }                                                                                                                  \
+    static int64_t first_##I(const I *index, int64_t n, int64_t value)                                                 \
+    {                                                                                                                  \
+        int64_t low = 0;                                                                                               \
+        while (low < n) {                                                                                              \
+            int64_t mid = (low + n) / 2;                                                                               \
+            if (index[mid] < value)                                                                                    \
+                low = mid + 1;                                                                                         \
+            else                                                                                                       \
+                n = mid;                                                                                               \
+        }                                                                                                              \
+        return low;                                                                                                    \
+    }                                                                                                                  \
+    static int64_t select_ascending_##I(const oly_index_axis *x, const I *index, int64_t n, int64_t *offset,           \
+                                        int16_t *which)                                                                \
+    {                                                                                                                  \
+        int64_t begin = first_##I(index, n, x->low), end = first_##I(index, n, x->high);                               \
+        for (int64_t j = begin; j < end; j++) {                                                                        \
+            offset[j - begin] = (index[j] - x->origin) * x->stride;                                                    \
+            which[j - begin] = (int16_t)j;                                                                             \
+        }                                                                                                              \
+        return end > begin ? end - begin : 0;                                                                          \
+    }                                                                                                                  \
     static int64_t select_##I(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)           \
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
         const I *index = (const I *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);              \
         int64_t step = oly_positions_step(p, x->at->stride), rows = 0;                                                 \
         uint64_t here = x->high > x->low ? (uint64_t)(x->high - x->low) : 0;                                           \
+        if (step == 1 && ascend_##I(index, n))                                                                         \
+            return select_ascending_##I(x, index, n, offset, which);                                                   \
         for (int64_t j = 0; j < n; j++) {                                                                              \
             int64_t at = index[j * step];                                                                              \
             offset[rows] = (at - x->origin) * x->stride;                                                               \
