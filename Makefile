@@ -97,6 +97,7 @@ nvcc       := $(CUDA_HOME)/bin/nvcc
 has_cuda   := $(if $(filter 0,$(CUDA)),,$(and $(wildcard $(nvcc)),$(wildcard $(CUDA_HOME)/include/cuda.h)))
 gpu_rooms  := runtime/device/cuda runtime/run/cuda
 sources    := $(filter-out $(if $(has_cuda),$(gpu_rooms:%=%/none.c),$(filter-out %/none.c,$(wildcard $(gpu_rooms:%=%/*.c)))),$(sources))
+sources    := $(filter-out $(if $(wildcard kernels/cuda/launch.h),,runtime/run/cuda/steps.c runtime/run/cuda/launcher.c),$(sources))
 cuda_archs  = $(or $(subst sm_,,$(CUDA_ARCHS)),$(filter 70 75 80 86 89 90 100 120,$(nvcc_knows)))
 $(gpu_rooms:%=$(BUILD)/%/%.o): inside += -isystem $(CUDA_HOME)/include
 $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
@@ -278,10 +279,10 @@ $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
 # One call of nvcc for all architectures of a file, which it compiles at the same time. Contraction only where it is written.
 nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 0 \
              $(foreach a,$(cuda_archs),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(cuda_archs)),code=compute_$(lastword $(cuda_archs))
-$(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu $(wildcard kernels/cuda/*.h) $(BUILD)/cuda_flags
+$(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile $(BUILD)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC,"$< ($(cuda_archs))")
-	$(Q)$(nvcc) $(nvcc_flags) -MD -MP -MF $(@:.fatbin=.fatbin.d) -fatbin $< -o $@
+	$(Q)kernels/cuda/compile $(nvcc) $< $@ $(nvcc_flags)
 -include $(gpu_kernels:%.cu=$(BUILD)/%.fatbin.d)
 
 # Images of the kernels, and the headers that generated ones include, as data.

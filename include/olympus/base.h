@@ -51,7 +51,7 @@ typedef const struct oly_device_impl *oly_device;
     X(VERIFY, "a plan differs from its program")                                                                       \
     X(CHECK, "a check of the program failed")                                                                          \
     X(CALLBACK, "a function called inside a plan failed")                                                              \
-    X(DEVICE, "a device failed")
+    X(DEVICE_FAILED, "a device failed")
 
 typedef enum oly_status {
 #define OLY_STATUS_ENUM(name, text) OLY_##name,

@@ -62,8 +62,8 @@ says 'all GPUs hidden' 'CUDA_VISIBLE_DEVICES="" hides all GPUs' OLYMPUS_PLATFORM
 says 'a GPU that is not there' 'OLYMPUS_LOCAL_DEVICES="3".*it sees 1' OLYMPUS_PLATFORMS=cuda OLYMPUS_LOCAL_DEVICES=3
 says 'too many devices' '17 devices|32 devices' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=16 EMULATED_GPUS=2
 says 'memory of the GPU is bounded' 'OLY_MEMORY' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=alloc:3+
-says 'a GPU that is lost at start' 'OLY_DEVICE' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:300
-says 'a GPU that is lost later' 'OLY_DEVICE' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:800
+says 'a GPU that is lost at start' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:300
+says 'a GPU that is lost later' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:800
 
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1

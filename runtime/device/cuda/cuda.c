@@ -25,7 +25,7 @@ static const oly_platform cuda = {.name = "cuda",
                                   .release = oly_cuda_release,
                                   .read = oly_cuda_read,
                                   .write = oly_cuda_write,
-                                  .copy = oly_cuda_copy,
+                                  .copy = oly_cuda_move,
                                   .record = oly_cuda_record,
                                   .wait = oly_cuda_wait,
                                   .drain = oly_cuda_drain};

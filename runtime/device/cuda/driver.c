@@ -91,6 +91,6 @@ oly_status oly_cuda_check(CUresult result, const char *call, const char *on)
         return OLY_OK;
     oly_driver.cuGetErrorName(result, &name);
     oly_driver.cuGetErrorString(result, &text);
-    return oly_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? OLY_MEMORY : OLY_DEVICE, "%s: %s failed: %s (%s)", on, call,
-                    name ? name : "unknown error", text ? text : "");
+    return oly_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? OLY_MEMORY : OLY_DEVICE_FAILED, "%s: %s failed: %s (%s)", on,
+                    call, name ? name : "unknown error", text ? text : "");
 }

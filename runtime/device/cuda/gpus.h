@@ -59,7 +59,7 @@ bool oly_cuda_allocate(int memory, size_t bytes, void **data);
 void oly_cuda_release(int memory, void *data, size_t bytes);
 oly_status oly_cuda_read(void *host, int memory, const void *from, size_t bytes);
 oly_status oly_cuda_write(int memory, void *to, const void *host, size_t bytes);
-oly_status oly_cuda_copy(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
+oly_status oly_cuda_move(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
 bool oly_cuda_record(int device, oly_event *event);
 bool oly_cuda_wait(int device, oly_event event);
 oly_status oly_cuda_drain(int device);

@@ -118,7 +118,7 @@ oly_status oly_cuda_write(int memory, void *to, const void *host, size_t bytes)
 }
 
 /* The driver finds out which GPUs the addresses belong to. */
-oly_status oly_cuda_copy(int to_memory, void *to, int from_memory, const void *from, size_t bytes)
+oly_status oly_cuda_move(int to_memory, void *to, int from_memory, const void *from, size_t bytes)
 {
     const oly_cuda_device *d = oly_cuda_device_at(to_memory);
     (void)from_memory;

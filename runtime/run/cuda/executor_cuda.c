@@ -2,6 +2,7 @@
 /* The table of the executor for GPUs. See executor_cuda.h. */
 #include "run/cuda/executor_cuda.h"
 #include "device/cuda/gpus.h"
+#include "run/cuda/steps.h"
 #include <string.h>
 
 /* The counter of a loop: set by the device, in its order. */
@@ -34,6 +35,9 @@ static oly_status copy_value(int device, void *to, const void *from, size_t byte
 
 const oly_executor *oly_executor_cuda(void)
 {
-    static const oly_executor cuda = {.name = "cuda", .write = write_value, .copy = copy_value};
+    static oly_executor cuda = {.name = "cuda", .write = write_value, .copy = copy_value};
+#if __has_include("cuda/launch.h")
+    cuda.launch = oly_cuda_launch_share;
+#endif
     return &cuda;
 }

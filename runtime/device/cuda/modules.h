@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kernels on GPUs: modules loaded at first use, and their functions by name. For runtime/device/cuda and runtime/run/cuda only. */
+#ifndef OLY_DEVICE_CUDA_MODULES_H
+#define OLY_DEVICE_CUDA_MODULES_H
+#include "device/cuda/gpus.h"
+
+/* The kernel of this name in the image of kernels/cuda/MODULE.cu, with `shared` bytes of dynamic shared memory allowed. The GPU's context is
+ * current. Any thread. fails OLY_NO_KERNEL: there is no such image, or none for this GPU; as the driver does. */
+oly_status oly_cuda_function(const oly_gpu *g, const char *module, const char *kernel, unsigned shared,
+                             CUfunction *function);
+/* The same bytes in the device's memory, kept until the platform stops or until there are too many: 16-byte aligned. fails OLY_MEMORY. */
+oly_status oly_cuda_constant(int device, const void *data, size_t bytes, const void **at);
+void oly_cuda_modules_stop(void);
+void oly_cuda_constants_stop(void);
+#endif

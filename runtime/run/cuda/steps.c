@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a device's share of a step to launches. See steps.h. */
+#include "run/cuda/steps.h"
+#include "run/cuda/launcher.h"
+#include <string.h>
+
+static void *at(void *const *base, const oly_place *p)
+{
+    return (char *)base[p->base] + p->offset;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------------------ */
+
+static oly_status launch_tile(const oly_cuda_launcher *l, void *const *base, const oly_step *step, int device)
+{
+    oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
+    const oly_tile_program *p = &step->tile.program;
+    const oly_tile_work *w = &step->tile.device[device];
+    size_t strides = sizeof(int64_t) * (size_t)w->box.rank;
+    for (int k = 0; k < p->n_loads; k++) {
+        loads[k].base = at(base, &w->loads[k]);
+        memcpy(loads[k].stride, w->loads[k].stride, strides);
+    }
+    for (int k = 0; k < p->n_stores; k++) {
+        stores[k].base = at(base, &w->stores[k]);
+        memcpy(stores[k].stride, w->stores[k].stride, strides);
+    }
+    return oly_cuda_tile(l, p, &w->box, loads, stores, false);
+}
+
+static oly_status launch_reduce(const oly_cuda_launcher *l, void *const *base, const oly_step *step, int device)
+{
+    const oly_reduce_work *w = &step->reduce.device[device];
+    return oly_cuda_reduce(l, &w->task, at(base, &w->in), (char *)base[w->out_base] + w->out_offset);
+}
+
+static bool has_step(const oly_step *s, int device)
+{
+    switch (s->kind) {
+    case OLY_STEP_TILE: return s->tile.device[device].has_work && oly_cuda_has_tile(&s->tile.program);
+    case OLY_STEP_REDUCE:
+        return s->reduce.device[device].has_work && oly_cuda_has_reduce(&s->reduce.device[device].task);
+    default: return false;
+    }
+}
+
+static oly_status launch_step(const oly_cuda_launcher *l, const oly_device_work *w)
+{
+    const oly_step *s = w->what;
+    return s->kind == OLY_STEP_TILE ? launch_tile(l, w->base, s, w->device) : launch_reduce(l, w->base, s, w->device);
+}
+
+/* -- copies and sums between devices ---------------------------------------------------------------------------------------------- */
+
+static bool is_mine(const oly_device_work *w, const oly_copy_work *c)
+{
+    return oly_cell_device(w->run->plan, c->to.base) == w->device;
+}
+
+static bool has_copies(const oly_device_work *w)
+{
+    const oly_copies *c = w->what;
+    for (int k = 0; k < c->n; k++)
+        if (is_mine(w, &c->copies[k]) && !oly_cuda_has_copy(&c->copies[k].task))
+            return false;
+    return true;
+}
+
+static oly_status launch_copies(const oly_cuda_launcher *l, const oly_device_work *w)
+{
+    const oly_copies *c = w->what;
+    for (int k = 0; k < c->n; k++)
+        if (is_mine(w, &c->copies[k]))
+            OLY_TRY(
+                oly_cuda_copy(l, &c->copies[k].task, at(w->base, &c->copies[k].to), at(w->base, &c->copies[k].from)));
+    return OLY_OK;
+}
+
+static oly_status launch_group(const oly_cuda_launcher *l, const oly_sums *s, const oly_reduction_work *g,
+                               void *const *base)
+{
+    enum { MOST_OUTS = 64 };
+    const void *sources[OLY_REDUCTION_GROUP];
+    void *outs[MOST_OUTS];
+    for (int k = 0; k < g->n_sources; k++)
+        sources[k] = (char *)base[g->source_base[k]] + g->source_offset[k];
+    for (int k = 0; k < g->n_outs; k++)
+        outs[k] = base[g->out_base[k]];
+    return oly_cuda_combine(l, s->combiner, s->dtype, g->in_pairs, g->n_counts, g->counts, sources, g->n_outs, outs,
+                            g->begin, g->end);
+}
+
+static oly_status launch_sums(const oly_cuda_launcher *l, const oly_device_work *w)
+{
+    const oly_sums *s = w->what;
+    for (int k = 0; k < s->n; k++)
+        if (oly_summing_device(w->run->plan, &s->groups[k]) == w->device)
+            OLY_TRY(launch_group(l, s, &s->groups[k], w->base));
+    return OLY_OK;
+}
+
+/* -- shares ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool has_kernels(const oly_device_work *w, oly_work_of of)
+{
+    const oly_sums *sums = w->what;
+    switch (of) {
+    case OLY_WORK_STEP: return has_step(w->what, w->device);
+    case OLY_WORK_COPIES: return has_copies(w);
+    case OLY_WORK_SUMS: return oly_cuda_has_combine(sums->combiner, sums->dtype);
+    default: return false;
+    }
+}
+
+/* Can the device's kernels use the memory of all devices of the plan? */
+static bool reaches_all(const oly_device_work *w)
+{
+    const oly_plan *plan = w->run->plan;
+    const oly_gpu *own = oly_cuda_device_at(plan->devices[w->device])->gpu;
+    for (int d = 0; d < plan->n_devices; d++)
+        if (!oly_gpu_reaches(own, oly_cuda_device_at(plan->devices[d])->gpu))
+            return false;
+    return true;
+}
+
+bool oly_cuda_launch_share(const oly_device_work *w, oly_work_of of, oly_status *st)
+{
+    oly_cuda_launching l;
+    if (!has_kernels(w, of) || !reaches_all(w))
+        return false;
+    *st = oly_cuda_launching_begin(&l, w->run->plan->devices[w->device]);
+    if (*st != OLY_OK)
+        return true;
+    *st = of == OLY_WORK_STEP     ? launch_step(&l.launcher, w)
+          : of == OLY_WORK_COPIES ? launch_copies(&l.launcher, w)
+                                  : launch_sums(&l.launcher, w);
+    oly_cuda_launching_end(&l);
+    return true;
+}
