@@ -2,12 +2,14 @@
 /* Which transport a job has, and packing by the host for transports through its memory. See transport.h. */
 #include "transport.h"
 #include "transport_nccl.h"
+#include "core/option.h"
 #include <stdio.h>
 #include <string.h>
 
 static const oly_transport *chosen = &oly_transport_mpi, *registered;
 static const oly_device_access *device_access; /* NULL: host memory */
 static char why_chosen[200];
+static oly_transport nccl; /* oly_transport_nccl, with the option's small_bytes */
 
 void oly_transport_register(const oly_transport *transport)
 {
@@ -27,16 +29,19 @@ oly_status oly_transport_open(const oly_gpu_access *gpus)
     if (!gpus || registered || !oly_world_has_peers())
         return OLY_OK;
     oly_status st = oly_nccl_start(gpus, &started, why_chosen, sizeof why_chosen);
-    if (started)
-        chosen = &oly_transport_nccl;
-    else
+    if (!started) {
         oly_nccl_end();
-    return st;
+        return st;
+    }
+    nccl = oly_transport_nccl;
+    nccl.small_bytes = (int)oly_option.nccl_bytes;
+    chosen = &nccl;
+    return OLY_OK;
 }
 
 void oly_transport_close(void)
 {
-    if (chosen == &oly_transport_nccl)
+    if (chosen == &nccl)
         oly_nccl_end();
     chosen = &oly_transport_mpi;
 }
