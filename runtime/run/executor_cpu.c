@@ -4,6 +4,7 @@
  * it together. See executor.h. */
 #include "run/executor.h"
 #include "run/call_run.h"
+#include "run/compiled_groups.h"
 #include "run/device_order.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
@@ -84,7 +85,10 @@ static void run_tile(void *const *base, const oly_step *step, const oly_tile_wor
         stores[k].base = at(base, &w->stores[k]);
         memcpy(stores[k].stride, w->stores[k].stride, strides);
     }
-    oly_tile_run(p, &w->box, loads, stores, chunk, n_chunks);
+    if (step->tile.compiles)
+        oly_group_run(p, &w->box, loads, stores, chunk, n_chunks);
+    else
+        oly_tile_run(p, &w->box, loads, stores, chunk, n_chunks);
 }
 
 static void run_local(void *const *base, const oly_local_work *w, int phase, int chunk, int n_chunks)

@@ -4,6 +4,7 @@
  * pass to those after it. The plan knows which tiles read no margins that come in messages
  * (plan/stencil/time_tiling_overlap.c). */
 #include "plan/model/time_tiling.h"
+#include "run/compiled_groups.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"
@@ -125,7 +126,10 @@ static void run_piece(const field_tile *t, const oly_tiling_instance *i, int k, 
     }
     located at = instance_at(t, k);
     place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->store_dtype[0]), &store);
-    oly_tile_run(p, &box, loads, &store, 0, 1);
+    if (piece->compiles)
+        oly_group_run(p, &box, loads, &store, 0, 1);
+    else
+        oly_tile_run(p, &box, loads, &store, 0, 1);
 }
 
 /* A sum of taps, row by row. */

@@ -64,7 +64,7 @@ for room in "${rooms[@]}"; do
     esac
 done
 for folder in runtime/run runtime/run/cuda; do
-    layer "$folder" core/ layout/ graph/ plan/ device/ run/ communicator.h cuda/launch.h "${kernel[@]}"
+    layer "$folder" core/ layout/ graph/ plan/ device/ run/ communicator.h cuda/launch.h machine_code.h "${kernel[@]}"
 done
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
 for folder in runtime/array runtime/array/*/; do
@@ -72,6 +72,7 @@ for folder in runtime/array runtime/array/*/; do
 done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
+layer kernels/x86       core/ x86/ machine_code.h table.h kernel.h
 layer collectives       core/ environment.h job_name.h meeting.h
 layer launch            core/
 layer launch/oly        core/ file/ environment.h oly.h

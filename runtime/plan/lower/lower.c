@@ -2,6 +2,7 @@
 /* Lowering: turns each operation, in its layout, into steps. One function per kind of lowering (ops.h); none knows
  * an operation's name. Nodes are lowered in order of depth (fusion.c), so that everything a group reads is ready. */
 #include "plan/lower/lower.h"
+#include "core/optimisation.h"
 #include "plan/lower/reduce_in_parts.h"
 #include "plan/lower/sink_reductions.h"
 #include "graph/factors.h"
@@ -337,6 +338,7 @@ static oly_status add_tile_step(tiler *t)
     OLY_PLAN_CHECK(s);
     s->tile.program = program;
     s->tile.device = work;
+    s->tile.compiles = oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS);
     s->work = total;
     if (g->n_nodes > 1)
         s->detail = names_of(p, g);

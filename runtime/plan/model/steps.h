@@ -205,6 +205,7 @@ typedef struct oly_step {
         struct {
             oly_tile_program program;
             const oly_tile_work *device; /* [n_devices] */
+            bool compiles;               /* into machine code, where that is possible */
         } tile;
         struct {
             const oly_reduce_work *device;

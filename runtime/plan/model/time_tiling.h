@@ -41,6 +41,7 @@ typedef struct oly_tiling_piece {
     int n_taps;                   /* > 0: a weighted sum of loads, run by the stencil kernels */
     const int *tap;               /* [n_taps] numbers of loads */
     const double *coefficient;
+    bool compiles; /* into machine code, where that is possible */
 } oly_tiling_piece;
 
 typedef struct oly_tiling_stage {

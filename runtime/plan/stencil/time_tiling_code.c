@@ -224,6 +224,7 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
     }
     dtypes[c->n_loads] = (uint8_t)dtype;
     piece->loads = loads;
+    piece->compiles = oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS);
     piece->program = (oly_tile_program){.n_instructions = c->n_instructions,
                                         .instructions = instructions,
                                         .n_loads = c->n_loads,

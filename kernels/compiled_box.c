@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Boxes as calls of machine code (machine_code.h): dimensions are merged as in cpu/tile.c, and a chunk is some rows, or a
+ * part of a row. Called by runtime/run/compiled_groups.c. */
+#include "machine_code.h"
+#include "table.h"
+#include <string.h>
+
+enum { SHORTEST_ROW = 8, MULTIPLE = 64 };
+
+/* -- merging ------------------------------------------------------------------------------------------------------------------ */
+
+static int64_t counter_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
+{
+    int64_t stride = 1;
+    if (c->attribute >= 0)
+        return c->attribute == d;
+    for (int e = box->rank - 1; e > d; e--)
+        stride *= box->whole[e];
+    return stride;
+}
+
+/* *start: the counter's value at the box's first element. False: its values do not fit 32 bits. */
+static bool counter_start(const oly_tile_instruction *c, const oly_tile_box *box, int64_t *start)
+{
+    int64_t first = 0, last = 0;
+    for (int d = 0; d < box->rank; d++) {
+        int64_t stride = counter_stride(c, box, d);
+        first += box->origin[d] * stride;
+        last += (box->origin[d] + box->extent[d] - 1) * stride;
+    }
+    *start = first;
+    return first > INT32_MIN && last < INT32_MAX;
+}
+
+static void take_dimension(oly_code_box *b, const int64_t *stride, int64_t extent)
+{
+    bool merges = b->rank > 0;
+    for (int k = 0; merges && k < b->n_operands; k++)
+        merges = b->stride[k][b->rank - 1] == stride[k] * extent;
+    if (merges)
+        b->extent[b->rank - 1] *= extent;
+    else
+        b->extent[b->rank++] = extent;
+    for (int k = 0; k < b->n_operands; k++)
+        b->stride[k][b->rank - 1] = stride[k];
+}
+
+static int element_of(const oly_tile_program *p, int operand)
+{
+    return oly_element_bytes[operand < p->n_loads ? p->load_dtype[operand] : p->store_dtype[operand - p->n_loads]];
+}
+
+/* Are elements adjacent along rows, or one for the whole row? */
+static bool find_form(const oly_tile_program *p, const oly_code_box *b, oly_code_form *form)
+{
+    *form = (oly_code_form){{0, 0}};
+    for (int k = 0; k < b->n_operands; k++) {
+        int64_t stride = b->stride[k][b->rank - 1];
+        bool store = k >= p->n_loads && k < b->n_memory;
+        if (stride == 0 && !store)
+            form->scalar[k / 64] |= (uint64_t)1 << k % 64;
+        else if (stride != (k < b->n_memory ? element_of(p, k) : 1))
+            return false;
+    }
+    return true;
+}
+
+bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                      const oly_tile_operand *stores, oly_code_box *b, oly_code_form *form)
+{
+    int16_t counters[OLY_CODE_OPERANDS];
+    b->rank = 0;
+    b->n_memory = b->n_operands = p->n_loads + p->n_stores;
+    if (b->n_memory > OLY_CODE_OPERANDS)
+        return false;
+    for (int k = 0; k < b->n_memory; k++)
+        b->base[k] = k < p->n_loads ? loads[k].base : stores[k - p->n_loads].base;
+    for (int i = 0; i < p->n_instructions; i++) {
+        int64_t start;
+        if (p->instructions[i].op != OLY_TILE_iota)
+            continue;
+        if (b->n_operands == OLY_CODE_OPERANDS || !counter_start(&p->instructions[i], box, &start))
+            return false;
+        counters[b->n_operands] = (int16_t)i;
+        b->base[b->n_operands++] = (char *)(intptr_t)start;
+    }
+    for (int d = 0; d < box->rank; d++) {
+        int64_t stride[OLY_CODE_OPERANDS];
+        if (box->extent[d] == 1)
+            continue;
+        for (int k = 0; k < b->n_operands; k++)
+            stride[k] = k >= b->n_memory ? counter_stride(&p->instructions[counters[k]], box, d)
+                        : k < p->n_loads ? loads[k].stride[d] * element_of(p, k)
+                                         : stores[k - p->n_loads].stride[d] * element_of(p, k);
+        take_dimension(b, stride, box->extent[d]);
+    }
+    if (b->rank == 0 || (b->rank > 1 && b->extent[b->rank - 1] < SHORTEST_ROW))
+        return false;
+    return find_form(p, b, form);
+}
+
+/* -- running -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct running {
+    oly_code *code;
+    const oly_code_outline *outline;
+    const oly_code_box *box;
+    oly_code_call call;
+} running;
+
+/* Elements [from, to) of `n` rows from `row` on, which differ in the last dimension of rows only. */
+static void run_rows(running *r, int64_t row, int64_t n, int64_t from, int64_t to)
+{
+    const oly_code_box *b = r->box;
+    int64_t at[OLY_MAX_RANK] = {0}, whole = (to - from) / r->outline->lanes * r->outline->lanes;
+    for (int d = b->rank - 2; d >= 0; d--) {
+        at[d] = row % b->extent[d];
+        row /= b->extent[d];
+    }
+    r->call.n = to - from;
+    r->call.whole = whole;
+    r->call.tail = ((uint64_t)1 << (to - from - whole)) - 1;
+    r->call.rows = n;
+    for (int k = 0; k < b->n_operands; k++) {
+        int64_t offset = from * b->stride[k][b->rank - 1];
+        for (int d = 0; d < b->rank - 1; d++)
+            offset += at[d] * b->stride[k][d];
+        r->call.at[k] = (char *)((uintptr_t)b->base[k] + (uintptr_t)offset);
+        r->call.step[k] = b->rank > 1 ? b->stride[k][b->rank - 2] : 0;
+    }
+    r->code(&r->call);
+}
+
+static int64_t part_at(int64_t n, int64_t part, int64_t parts)
+{
+    return part == parts ? n : n * part / parts / MULTIPLE * MULTIPLE;
+}
+
+void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
+                  const oly_code_box *b, int chunk, int n_chunks)
+{
+    int64_t rows = 1, n = b->extent[b->rank - 1];
+    for (int d = 0; d < b->rank - 1; d++)
+        rows *= b->extent[d];
+    int64_t parts = rows >= n_chunks ? 1 : (n_chunks + rows - 1) / rows, units = rows * parts;
+    int64_t unit = units * chunk / n_chunks, end = units * (chunk + 1) / n_chunks;
+    int64_t together = b->rank > 1 ? b->extent[b->rank - 2] : 1;
+    running r;
+    r.code = code;
+    r.outline = outline;
+    r.box = b;
+    r.call.common = oly_code_table();
+    for (int k = 0; k < outline->n_constants; k++)
+        memcpy(&r.call.constant[k], &program->instructions[outline->constant[k]].value, sizeof r.call.constant[k]);
+    while (unit < end) {
+        int64_t row = unit / parts, part = unit % parts, count = 1;
+        int64_t from = part_at(n, part, parts), to = part_at(n, part + 1, parts);
+        if (parts == 1)
+            count = end - row < together - row % together ? end - row : together - row % together;
+        if (from < to)
+            run_rows(&r, row, count, from, to);
+        unit += count;
+    }
+}

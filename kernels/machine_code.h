@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Machine code of tile programs: one loop over registers instead of one kernel call for each operation and tile. Part of
+ * the interface of kernels/ (kernel.h); called by runtime/run/compiled_groups.c, which owns the memory of the code. Code gives
+ * the same bits as the interpreter (oly_tile_run). What it cannot do, other operations, element types or processors, is
+ * left to the interpreter. */
+#ifndef OLY_MACHINE_CODE_H
+#define OLY_MACHINE_CODE_H
+#include "kernel.h"
+
+#define OLY_CODE_OPERANDS  96 /* loads, stores and counters of a program */
+#define OLY_CODE_CONSTANTS 64
+#define OLY_CODE_BYTES     65536 /* the longest code */
+
+/* What code depends on besides the program's instructions (constants are no part of it). */
+typedef struct oly_code_form {
+    uint64_t scalar[2]; /* bit k: operand k is one element for a whole row; operands: loads, stores, counters */
+} oly_code_form;
+
+/* What code is called with: rows of n elements. Code changes `rows` and `at`. */
+typedef struct oly_code_call {
+    int64_t n, whole; /* elements of a row; those in whole vectors */
+    uint64_t tail;    /* bit k: element `whole` + k exists */
+    int64_t rows;
+    const void *common;              /* oly_code_common */
+    char *at[OLY_CODE_OPERANDS];     /* first element of the row; of a counter: its value there */
+    int64_t step[OLY_CODE_OPERANDS]; /* added to `at` after each row */
+    uint64_t constant[OLY_CODE_CONSTANTS];
+} oly_code_call;
+typedef void oly_code(oly_code_call *call);
+
+/* Code with what calls of it need to know. */
+typedef struct oly_code_outline {
+    int lanes;       /* elements of a vector */
+    int n_constants; /* of the splats numbered constant[] */
+    uint16_t constant[OLY_CODE_CONSTANTS];
+} oly_code_outline;
+
+/* Is there a generator for the instruction set that has been chosen? */
+bool oly_code_available(void);
+/* Writes the code to `bytes`; returns its length, 0 if it is left to the interpreter. Does not allocate. */
+size_t oly_code_write(const oly_tile_program *program, const oly_code_form *form, oly_code_outline *outline,
+                      uint8_t *bytes, size_t room);
+
+/* What the code needs in memory. */
+const void *oly_code_table(void);
+
+/* A box as rows of rows: what is the same for all chunks. */
+typedef struct oly_code_box {
+    int rank, n_operands, n_memory; /* n_memory: loads and stores, which come first */
+    int64_t extent[OLY_MAX_RANK];
+    int64_t stride[OLY_CODE_OPERANDS][OLY_MAX_RANK]; /* in bytes; of counters: of the value */
+    char *base[OLY_CODE_OPERANDS];
+} oly_code_box;
+/* Merges dimensions. False: the interpreter must do it (an operand strided along rows, counters beyond 32 bits). */
+bool oly_code_prepare(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
+                      const oly_tile_operand *stores, oly_code_box *b, oly_code_form *form);
+/* Computes chunk `chunk` of `n_chunks`, as oly_tile_run. */
+void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
+                  const oly_code_box *b, int chunk, int n_chunks);
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state of the generator while it writes the code of one program. A value is what a load or an instruction gives, or a
+ * constant of the generator's own; it is in a register, or has a home in memory from which it can be brought back, or both.
+ * Private to kernels/x86. */
+#ifndef OLY_X86_GENERATOR_H
+#define OLY_X86_GENERATOR_H
+#include "machine_code.h"
+#include "table.h"
+#include "x86/encode.h"
+
+enum {
+    MOST_INSTRUCTIONS = 256,
+    MOST_SLOTS = 64,
+    VECTORS = 0, /* kinds of registers */
+    MASKS = 1,   /* k1 to k6 of AVX-512, which hold bools; k7 has the tail's elements */
+    TAIL_MASK = 7,
+    FREE = -1,
+    WORKING = -2, /* a register that holds no value of the program */
+    NEVER = INT16_MAX,
+};
+
+/* Constants of the generator's own, each in 8 bytes of which narrower elements use the first. */
+typedef enum common_constant {
+    ZERO,
+    ZERO_32,
+    ONE,
+    ONE_I32,
+    ONE_F32,
+    ONE_F64,
+    MINUS_ONE_F32,
+    MINUS_ONE_F64,
+    SIGN_32,
+    SIGN_64,
+    MAGNITUDE_32,
+    MAGNITUDE_64,
+    INFINITY_F32,
+    INFINITY_F64,
+    BEYOND_I32_F32,
+    BEYOND_I32_F64,
+    BEYOND_I64_F32,
+    BEYOND_I64_F64,
+    N_COMMON
+} common_constant;
+/* The numbers 0 to 15 as int32, then the constants above. */
+extern const uint64_t oly_code_common[8 + N_COMMON];
+
+typedef enum home {
+    NOWHERE,  /* only in its register: saved to a slot before that is used for something else */
+    IN_ROW,   /* a vector operand: element i of the row */
+    SCALAR,   /* an operand that is one element for the whole row */
+    CONSTANT, /* of the program */
+    COMMON,
+    SLOT /* on the stack, all lanes */
+} home;
+
+typedef struct value {
+    uint8_t dtype, home;
+    int16_t which;          /* operand, constant or slot */
+    int16_t reg;            /* -1: in none */
+    int16_t next;           /* the next instruction that reads it */
+    bool invariant, pinned; /* the same for a whole row; in its register for a whole row */
+    int32_t uses;           /* by what is computed for each vector */
+} value;
+
+enum { MOST_VALUES = OLY_TILE_REGISTERS + MOST_INSTRUCTIONS + N_COMMON };
+
+typedef struct generator {
+    x86_code code;
+    const oly_tile_program *program;
+    const oly_code_form *form;
+    int lanes;   /* elements at a time: a vector of the widest */
+    bool rest;   /* writing the code for the elements after the last whole vector */
+    bool counts; /* writing the code for elements: uses are counted */
+    bool failed;
+    int n_values, first_common, n_operands;
+    value value[MOST_VALUES];
+    int16_t in[MOST_INSTRUCTIONS][3];   /* values */
+    int16_t next[MOST_INSTRUCTIONS][3]; /* who reads them next */
+    int16_t first_use[MOST_VALUES];
+    int16_t counter[MOST_INSTRUCTIONS]; /* operands */
+    int16_t stored[OLY_TILE_REGISTERS]; /* values */
+    int16_t next_stored[OLY_TILE_REGISTERS];
+    int16_t holds[2][32]; /* what each register holds */
+    bool locked[2][32];   /* used by the instruction that is being written */
+    int n_registers[2], most[2];
+    bool slot_taken[MOST_SLOTS];
+    int8_t pointer[OLY_CODE_OPERANDS]; /* the general register that has the operand's address; -1: none */
+} generator;
+
+/* -- values.c: registers ------------------------------------------------------------------------------------------------ */
+/* A register for working in, until oly_x86_end_instruction. */
+int oly_x86_take(generator *g, int kind);
+/* The register that has the value, which stays there until oly_x86_end_instruction. */
+int oly_x86_source(generator *g, int number);
+/* The value as the last operand of an instruction: its register, or memory. again: it is read again later. */
+x86_place oly_x86_operand(generator *g, int number, bool again);
+/* A register for the value that is computed here. */
+int oly_x86_result(generator *g, int number);
+/* The result takes the register of an operand that is read for the last time. False: that is not so. */
+bool oly_x86_replace(generator *g, int number, int operand, bool again);
+int oly_x86_common(generator *g, common_constant which);
+void oly_x86_end_instruction(generator *g);
+void oly_x86_release(generator *g, int number);
+void oly_x86_save(generator *g, int number);
+/* No register holds anything but pinned values. */
+void oly_x86_forget(generator *g);
+/* Brings the value from its home. */
+void oly_x86_bring(generator *g, int number, int reg);
+void oly_x86_put(generator *g, int operand, int value);
+x86_place oly_x86_call_field(size_t offset);
+
+static inline int kind_of(const generator *g, int number)
+{
+    return g->value[number].dtype == OLY_BOOL ? MASKS : VECTORS;
+}
+/* Bytes of the vectors that hold elements of this size. */
+static inline int vector_bytes(const generator *g, int element)
+{
+    int bytes = g->lanes * element;
+    return bytes < 16 ? 16 : bytes;
+}
+static inline void emit(generator *g, uint32_t op, int wide, int bytes, int reg, int first, x86_place last)
+{
+    x86_emit(&g->code, &(x86_vector){.op = op,
+                                     .wide = (uint8_t)wide,
+                                     .bytes = (uint8_t)bytes,
+                                     .reg = (uint8_t)reg,
+                                     .first = (uint8_t)first,
+                                     .immediate = -1,
+                                     .last = last});
+}
+static inline void emit_immediate(generator *g, uint32_t op, int wide, int bytes, int reg, int first, x86_place last,
+                                  int immediate)
+{
+    x86_emit(&g->code, &(x86_vector){.op = op,
+                                     .wide = (uint8_t)wide,
+                                     .bytes = (uint8_t)bytes,
+                                     .reg = (uint8_t)reg,
+                                     .first = (uint8_t)first,
+                                     .immediate = immediate,
+                                     .last = last});
+}
+static inline void emit_masked(generator *g, uint32_t op, int wide, int bytes, int mask, bool zeroing, int reg,
+                               int first, x86_place last)
+{
+    x86_emit(&g->code, &(x86_vector){.op = op,
+                                     .wide = (uint8_t)wide,
+                                     .bytes = (uint8_t)bytes,
+                                     .mask = (uint8_t)mask,
+                                     .zeroing = zeroing,
+                                     .reg = (uint8_t)reg,
+                                     .first = (uint8_t)first,
+                                     .immediate = -1,
+                                     .last = last});
+}
+/* On k registers, all 64 bits. bytes 32: with two operands. */
+static inline void emit_mask(generator *g, uint32_t op, int bytes, int reg, int first, x86_place last)
+{
+    x86_emit(&g->code, &(x86_vector){.op = op,
+                                     .wide = 1,
+                                     .bytes = (uint8_t)bytes,
+                                     .reg = (uint8_t)reg,
+                                     .first = (uint8_t)first,
+                                     .vex = true,
+                                     .immediate = -1,
+                                     .last = last});
+}
+
+/* -- operations.c ---------------------------------------------------------------------------------------------------------- */
+/* Can it write this instruction? */
+bool oly_x86_knows(const oly_tile_instruction *c);
+/* Writes instruction i. */
+void oly_x86_operate(generator *g, int i);
+#endif

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The instructions that compute each tile operation, as the formulas of kernels/cpu/elementwise*.c and convert.c do. See
+ * generator.h. */
+#include "x86/generator.h"
+#if defined(__x86_64__)
+
+enum {
+    EQUAL = 0,
+    LESS = 1,
+    LESS_EQUAL = 2,
+    UNORDERED = 3,
+    NOT_EQUAL = 4,
+    NOT_LESS = 5,
+    ABOVE = 6,
+    FLOAT_GREATER_EQUAL = 13,
+    FLOAT_GREATER = 14
+};
+enum {
+    K_AND = X86_OP(0, 1, 0x41),
+    K_AND_NOT = X86_OP(0, 1, 0x42),
+    K_NOT = X86_OP(0, 1, 0x44),
+    K_OR = X86_OP(0, 1, 0x45),
+    K_EQUAL = X86_OP(0, 1, 0x46),
+    K_DIFFERENT = X86_OP(0, 1, 0x47)
+};
+
+static bool is_float(int dtype)
+{
+    return dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+}
+static bool is_signed(int dtype)
+{
+    return dtype == OLY_INT32 || dtype == OLY_INT64;
+}
+static bool is_whole(int dtype)
+{
+    return is_signed(dtype) || dtype == OLY_UINT32 || dtype == OLY_UINT64;
+}
+
+/* What is being written: instruction i with operands in[], of elements of `size` bytes in vectors of `bytes`. */
+typedef struct written {
+    generator *g;
+    int i, dtype, size, bytes, out;
+    const int16_t *in;
+    bool wide;
+} written;
+
+static bool again(const written *w, int k)
+{
+    return w->g->next[w->i][k] != NEVER;
+}
+static int source(const written *w, int k)
+{
+    return oly_x86_source(w->g, w->in[k]);
+}
+static x86_place operand(const written *w, int k)
+{
+    return oly_x86_operand(w->g, w->in[k], again(w, k));
+}
+static int result(const written *w)
+{
+    return oly_x86_result(w->g, w->out);
+}
+static x86_place common(const written *w, common_constant of_4, common_constant of_8)
+{
+    return oly_x86_operand(w->g, oly_x86_common(w->g, w->size == 8 ? of_8 : of_4), true);
+}
+static uint32_t float_op(const written *w, int opcode)
+{
+    return X86_OP(w->wide, 1, opcode);
+}
+
+/* -- operations of one instruction ------------------------------------------------------------------------------------- */
+
+/* Its opcode; 0: there is none. */
+static uint32_t binary_op(int op, int dtype)
+{
+    bool wide = dtype == OLY_FLOAT64, eight = dtype == OLY_INT64 || dtype == OLY_UINT64;
+    if (is_float(dtype))
+        switch (op) {
+        case OLY_TILE_add: return X86_OP(wide, 1, 0x58);
+        case OLY_TILE_sub: return X86_OP(wide, 1, 0x5c);
+        case OLY_TILE_mul: return X86_OP(wide, 1, 0x59);
+        case OLY_TILE_div: return X86_OP(wide, 1, 0x5e);
+        default: return 0;
+        }
+    if (!is_whole(dtype))
+        return 0;
+    switch (op) {
+    case OLY_TILE_add: return X86_OP(1, 1, eight ? 0xd4 : 0xfe);
+    case OLY_TILE_sub: return X86_OP(1, 1, eight ? 0xfb : 0xfa);
+    case OLY_TILE_mul: return X86_OP(1, 2, 0x40);
+    case OLY_TILE_max: return X86_OP(1, 2, is_signed(dtype) ? 0x3d : 0x3f);
+    case OLY_TILE_min: return X86_OP(1, 2, is_signed(dtype) ? 0x39 : 0x3b);
+    case OLY_TILE_and: return X86_OP(1, 1, 0xdb);
+    case OLY_TILE_or: return X86_OP(1, 1, 0xeb);
+    case OLY_TILE_xor: return X86_OP(1, 1, 0xef);
+    default: return 0;
+    }
+}
+
+static void write_binary(const written *w, uint32_t op)
+{
+    int x = source(w, 0);
+    x86_place y = operand(w, 1);
+    emit(w->g, op, w->wide, w->bytes, result(w), x, y);
+}
+
+static void write_square(const written *w, uint32_t op)
+{
+    int x = source(w, 0);
+    emit(w->g, op, w->wide, w->bytes, result(w), x, x86_register(x));
+}
+
+/* -- bools -------------------------------------------------------------------------------------------------------------------- */
+
+/* swapped: of the second operand and the first. negated: the result. */
+static uint32_t mask_op(int op, bool *swapped, bool *negated)
+{
+    *swapped = op == OLY_TILE_gt || op == OLY_TILE_le;
+    *negated = op == OLY_TILE_le || op == OLY_TILE_ge;
+    switch (op) {
+    case OLY_TILE_add:
+    case OLY_TILE_max:
+    case OLY_TILE_logical_or:
+    case OLY_TILE_or: return K_OR;
+    case OLY_TILE_mul:
+    case OLY_TILE_min:
+    case OLY_TILE_logical_and:
+    case OLY_TILE_and: return K_AND;
+    case OLY_TILE_xor:
+    case OLY_TILE_ne: return K_DIFFERENT;
+    case OLY_TILE_eq: return K_EQUAL;
+    case OLY_TILE_lt: /* not x and y */
+    case OLY_TILE_ge:
+    case OLY_TILE_gt:
+    case OLY_TILE_le: return K_AND_NOT;
+    default: return 0;
+    }
+}
+
+static void write_mask(const written *w, int op)
+{
+    bool swapped, negated;
+    uint32_t code = mask_op(op, &swapped, &negated);
+    int x = source(w, swapped), y = source(w, !swapped), to = result(w);
+    emit_mask(w->g, code, 32, to, x, x86_register(y));
+    if (negated)
+        emit_mask(w->g, K_NOT, 16, to, 0, x86_register(to));
+}
+
+static void write_not(const written *w)
+{
+    int x = source(w, 0);
+    emit_mask(w->g, K_NOT, 16, result(w), 0, x86_register(x));
+}
+
+/* -- comparing and choosing ------------------------------------------------------------------------------------------------- */
+
+static int predicate(int op, int dtype)
+{
+    switch (op) {
+    case OLY_TILE_eq: return EQUAL;
+    case OLY_TILE_ne: return NOT_EQUAL;
+    case OLY_TILE_lt: return LESS;
+    case OLY_TILE_le: return LESS_EQUAL;
+    case OLY_TILE_gt: return is_float(dtype) ? FLOAT_GREATER : ABOVE;
+    case OLY_TILE_ge: return is_float(dtype) ? FLOAT_GREATER_EQUAL : NOT_LESS;
+    default: return -1;
+    }
+}
+
+static void compare(const written *w, int how, int k, int x, x86_place y)
+{
+    uint32_t op = is_float(w->dtype) ? float_op(w, 0xc2) : X86_OP(1, 3, is_signed(w->dtype) ? 0x1f : 0x1e);
+    emit_immediate(w->g, op, w->size == 8, w->bytes, k, x, y, how);
+}
+
+static void write_compare(const written *w, int how)
+{
+    int x = source(w, 0);
+    x86_place y = operand(w, 1);
+    compare(w, how, result(w), x, y);
+}
+
+static void write_select(const written *w)
+{
+    int k = source(w, 0);
+    if (w->dtype == OLY_BOOL) {
+        int x = source(w, 1), y = source(w, 2), rest = oly_x86_take(w->g, MASKS), to = result(w);
+        emit_mask(w->g, K_AND_NOT, 32, rest, k, x86_register(y));
+        emit_mask(w->g, K_AND, 32, to, k, x86_register(x));
+        emit_mask(w->g, K_OR, 32, to, to, x86_register(rest));
+        return;
+    }
+    int y = source(w, 2);
+    x86_place x = operand(w, 1);
+    emit_masked(w->g, X86_OP(1, 2, 0x65), w->size == 8, w->bytes, k, false, result(w), y, x);
+}
+
+/* NaN wins; of equal numbers the sign bits are joined. */
+static void write_larger(const written *w, bool smaller)
+{
+    int x = source(w, 0), y = source(w, 1), to = result(w), k = oly_x86_take(w->g, MASKS);
+    emit(w->g, float_op(w, smaller ? 0x5d : 0x5f), w->wide, w->bytes, to, x, x86_register(y));
+    compare(w, EQUAL, k, x, x86_register(y));
+    emit_masked(w->g, float_op(w, smaller ? 0x56 : 0x54), w->wide, w->bytes, k, false, to, x, x86_register(y));
+    compare(w, UNORDERED, k, x, x86_register(x));
+    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(x));
+}
+
+/* -- operations of one operand ---------------------------------------------------------------------------------------------- */
+
+static void write_negative(const written *w)
+{
+    if (is_float(w->dtype)) {
+        int x = source(w, 0);
+        x86_place sign = common(w, SIGN_32, SIGN_64);
+        emit(w->g, float_op(w, 0x57), w->wide, w->bytes, result(w), x, sign);
+        return;
+    }
+    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->size == 8 ? ZERO : ZERO_32));
+    x86_place x = operand(w, 0);
+    emit(w->g, binary_op(OLY_TILE_sub, w->dtype), w->size == 8, w->bytes, result(w), zero, x);
+}
+
+static void copy(const written *w, uint32_t op, int bytes)
+{
+    int x = source(w, 0);
+    emit(w->g, op, 0, bytes, result(w), 0, x86_register(x));
+}
+
+static void write_magnitude(const written *w)
+{
+    if (is_float(w->dtype)) {
+        int x = source(w, 0);
+        x86_place magnitude = common(w, MAGNITUDE_32, MAGNITUDE_64);
+        emit(w->g, float_op(w, 0x54), w->wide, w->bytes, result(w), x, magnitude);
+    } else if (is_signed(w->dtype)) {
+        x86_place x = operand(w, 0);
+        emit(w->g, X86_OP(1, 2, w->size == 8 ? 0x1f : 0x1e), w->size == 8, w->bytes, result(w), 0, x);
+    } else {
+        copy(w, X86_OP(0, 1, 0x28), w->bytes);
+    }
+}
+
+static void write_sign(const written *w)
+{
+    int x = source(w, 0), k = oly_x86_take(w->g, MASKS);
+    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ZERO : ZERO_32));
+    int one = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ONE_F64 : ONE_F32));
+    int minus_one = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? MINUS_ONE_F64 : MINUS_ONE_F32));
+    int to = result(w);
+    emit(w->g, float_op(w, 0x28), w->wide, w->bytes, to, 0, x86_register(x));
+    compare(w, FLOAT_GREATER, k, x, x86_register(zero));
+    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(one));
+    compare(w, LESS, k, x, x86_register(zero));
+    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(minus_one));
+}
+
+static void write_rounded(const written *w, int how)
+{
+    int x = source(w, 0);
+    emit_immediate(w->g, X86_OP(1, 3, w->wide ? 0x09 : 0x08), w->wide, w->bytes, result(w), 0, x86_register(x), how);
+}
+
+static void write_finite(const written *w)
+{
+    int x = source(w, 0), size = oly_x86_take(w->g, VECTORS);
+    x86_place magnitude = common(w, MAGNITUDE_32, MAGNITUDE_64);
+    emit(w->g, float_op(w, 0x54), w->wide, w->bytes, size, x, magnitude);
+    x86_place infinity = common(w, INFINITY_F32, INFINITY_F64);
+    compare(w, LESS, result(w), size, infinity);
+}
+
+static void write_fused(const written *w)
+{
+    if (w->in[2] != w->in[0] && w->in[2] != w->in[1]) {
+        int x = source(w, 0);
+        x86_place y = operand(w, 1);
+        bool pointer = y.memory; /* a sum in memory might need the same general register */
+        if (!pointer)
+            source(w, 2);
+        if (oly_x86_replace(w->g, w->out, w->in[2], again(w, 2))) {
+            emit(w->g, X86_OP(1, 2, 0xb8), w->wide, w->bytes, w->g->value[w->out].reg, x, y);
+            return;
+        }
+    }
+    int x = source(w, 0), y = source(w, 1), z = source(w, 2), to = result(w);
+    emit(w->g, float_op(w, 0x28), w->wide, w->bytes, to, 0, x86_register(z));
+    emit(w->g, X86_OP(1, 2, 0xb8), w->wide, w->bytes, to, x, x86_register(y));
+}
+
+/* -- conversions -------------------------------------------------------------------------------------------------------------- */
+
+static void convert_bools(const written *w, int to)
+{
+    int k = source(w, 0), size = oly_element_bytes[to];
+    common_constant one = to == OLY_FLOAT32 ? ONE_F32 : to == OLY_FLOAT64 ? ONE_F64 : ONE;
+    int constant = one == ONE && size == 4 ? oly_x86_source(w->g, oly_x86_common(w->g, ONE_I32))
+                                           : oly_x86_source(w->g, oly_x86_common(w->g, one));
+    emit_masked(w->g, X86_OP(size == 8, 1, 0x28), size == 8, vector_bytes(w->g, size), k, true, result(w), 0,
+                x86_register(constant));
+}
+
+static void convert_to_bools(const written *w)
+{
+    int x = source(w, 0);
+    if (!is_float(w->dtype)) {
+        emit(w->g, X86_OP(1, 2, 0x27), w->size == 8, w->bytes, result(w), x, x86_register(x));
+        return;
+    }
+    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ZERO : ZERO_32));
+    compare(w, NOT_EQUAL, result(w), x, x86_register(zero));
+}
+
+/* The instruction that converts exactly as C does; *size: of the longer vectors' elements. wide: its bit. 0: none. */
+static uint32_t conversion(int from, int to, int *size, bool *wide)
+{
+    int a = oly_element_bytes[from], b = oly_element_bytes[to];
+    *size = a > b ? a : b;
+    *wide = a == 8;
+    if (from == OLY_FLOAT32 && to == OLY_FLOAT64)
+        return X86_OP(0, 1, 0x5a);
+    if (from == OLY_FLOAT64 && to == OLY_FLOAT32)
+        return X86_OP(1, 1, 0x5a);
+    if (is_float(to) && from == OLY_INT32)
+        return b == 8 ? X86_OP(2, 1, 0xe6) : X86_OP(0, 1, 0x5b);
+    if (is_float(to) && from == OLY_UINT32)
+        return b == 8 ? X86_OP(2, 1, 0x7a) : X86_OP(3, 1, 0x7a);
+    if (is_float(to) && from == OLY_INT64)
+        return b == 8 ? X86_OP(2, 1, 0xe6) : X86_OP(0, 1, 0x5b);
+    if (is_float(to) && from == OLY_UINT64)
+        return b == 8 ? X86_OP(2, 1, 0x7a) : X86_OP(3, 1, 0x7a);
+    *wide = false;
+    if (is_whole(from) && is_whole(to) && a < b)
+        return X86_OP(1, 2, is_signed(from) ? 0x25 : 0x35);
+    if (is_whole(from) && is_whole(to) && a == b)
+        return X86_OP(0, 1, 0x28);
+    if (from == OLY_FLOAT32 && to == OLY_INT32)
+        return X86_OP(2, 1, 0x5b);
+    *wide = true;
+    if (from == OLY_FLOAT64 && to == OLY_INT32)
+        return X86_OP(1, 1, 0xe6);
+    if (from == OLY_FLOAT64 && to == OLY_INT64)
+        return X86_OP(1, 1, 0x7a);
+    *wide = false;
+    if (from == OLY_FLOAT32 && to == OLY_INT64)
+        return X86_OP(1, 1, 0x7a);
+    return 0;
+}
+
+/* The instruction gives the least number for what it cannot convert: too large ones become the largest, NaN 0. */
+static void saturate(const written *w, int x, int out, int to)
+{
+    generator *g = w->g;
+    bool long_result = to == OLY_INT64;
+    int size = long_result ? 8 : 4, bytes = vector_bytes(g, size), k = oly_x86_take(g, MASKS);
+    common_constant beyond =
+        long_result ? (w->wide ? BEYOND_I64_F64 : BEYOND_I64_F32) : (w->wide ? BEYOND_I32_F64 : BEYOND_I32_F32);
+    x86_place limit = oly_x86_operand(g, oly_x86_common(g, beyond), true);
+    compare(w, FLOAT_GREATER_EQUAL, k, x, limit);
+    int most = oly_x86_source(g, oly_x86_common(g, long_result ? MAGNITUDE_64 : MAGNITUDE_32));
+    emit_masked(g, X86_OP(long_result, 1, 0x28), long_result, bytes, k, false, out, 0, x86_register(most));
+    compare(w, UNORDERED, k, x, x86_register(x));
+    emit_masked(g, X86_OP(1, 1, 0xef), long_result, bytes, k, false, out, out, x86_register(out));
+}
+
+static void write_convert(const written *w, int to)
+{
+    int size;
+    bool wide;
+    if (w->dtype == OLY_BOOL && to == OLY_BOOL) {
+        int x = source(w, 0);
+        emit_mask(w->g, X86_OP(0, 1, 0x90), 16, result(w), 0, x86_register(x));
+        return;
+    }
+    if (w->dtype == OLY_BOOL) {
+        convert_bools(w, to);
+        return;
+    }
+    if (to == OLY_BOOL) {
+        convert_to_bools(w);
+        return;
+    }
+    if (w->dtype == to) {
+        copy(w, X86_OP(0, 1, 0x28), w->bytes);
+        return;
+    }
+    int x = source(w, 0), out = result(w);
+    if (is_whole(w->dtype) && is_whole(to) &&
+        w->size > oly_element_bytes[to]) { /* the destination is the last operand */
+        emit(w->g, X86_OP(2, 2, 0x35), 0, w->bytes, x, 0, x86_register(out));
+        return;
+    }
+    uint32_t op = conversion(w->dtype, to, &size, &wide);
+    emit(w->g, op, wide, vector_bytes(w->g, size), out, 0, x86_register(x));
+    if (is_float(w->dtype) && is_whole(to))
+        saturate(w, x, out, to);
+}
+
+static void write_counter(const written *w, int to)
+{
+    generator *g = w->g;
+    int operand_number = g->counter[w->i], bytes = vector_bytes(g, 4);
+    bool scalar = g->value[w->out].invariant;
+    x86_place start = oly_x86_call_field(offsetof(oly_code_call, at) + 8 * (size_t)operand_number);
+    int count = oly_x86_take(g, VECTORS);
+    if (scalar) {
+        emit(g, X86_OP(1, 2, 0x18), 0, bytes, count, 0, start);
+    } else {
+        emit(g, X86_OP(1, 2, 0x7c), 0, bytes, count, 0, x86_register(RCX));
+        x86_load(&g->code, RAX, oly_x86_call_field(offsetof(oly_code_call, common)));
+        emit(g, X86_OP(1, 1, 0xfe), 0, bytes, count, count, x86_memory(RAX, 0));
+        start.broadcast = true;
+        emit(g, X86_OP(1, 1, 0xfe), 0, bytes, count, count, start);
+    }
+    int out = result(w), size;
+    bool wide;
+    uint32_t op = conversion(OLY_INT32, to == OLY_INT32 || to == OLY_UINT32 ? OLY_UINT32 : to, &size, &wide);
+    emit(g, op, wide, vector_bytes(g, size), out, 0, x86_register(count));
+}
+
+/* -- which ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool takes(int dtype)
+{
+    return dtype == OLY_BOOL || is_float(dtype) || is_whole(dtype);
+}
+
+bool oly_x86_knows(const oly_tile_instruction *c)
+{
+    bool number = is_float(c->dtype) || is_whole(c->dtype), whole = is_whole(c->dtype), swapped, negated;
+    int size;
+    bool wide;
+    if (!takes(c->to) || !takes(c->dtype))
+        return false;
+    switch (c->op) {
+    case OLY_TILE_splat: return true;
+    case OLY_TILE_iota: return c->to != OLY_BOOL;
+    case OLY_TILE_select: return true;
+    case OLY_TILE_copy: return oly_element_bytes[c->dtype] >= 4 && oly_element_bytes[c->to] >= 4;
+    case OLY_TILE_convert:
+        return c->dtype == OLY_BOOL || c->to == OLY_BOOL || c->dtype == c->to || (whole && is_whole(c->to)) ||
+               conversion(c->dtype, c->to, &size, &wide) != 0;
+    case OLY_TILE_neg:
+    case OLY_TILE_abs:
+    case OLY_TILE_square: return number;
+    case OLY_TILE_sign:
+    case OLY_TILE_sqrt:
+    case OLY_TILE_floor:
+    case OLY_TILE_ceil:
+    case OLY_TILE_round:
+    case OLY_TILE_is_finite:
+    case OLY_TILE_fma: return is_float(c->dtype);
+    case OLY_TILE_not:
+    case OLY_TILE_logical_not: return c->dtype == OLY_BOOL;
+    case OLY_TILE_max:
+    case OLY_TILE_min: return true;
+    default: break;
+    }
+    if (c->dtype == OLY_BOOL)
+        return mask_op(c->op, &swapped, &negated) != 0;
+    return predicate(c->op, c->dtype) >= 0 || binary_op(c->op, c->dtype) != 0;
+}
+
+static void write(const written *w, const oly_tile_instruction *c)
+{
+    bool larger = c->op == OLY_TILE_max || c->op == OLY_TILE_min;
+    switch (c->op) {
+    case OLY_TILE_iota: write_counter(w, c->to); return;
+    case OLY_TILE_select: write_select(w); return;
+    case OLY_TILE_copy: copy(w, X86_OP(0, 1, 0x28), w->bytes); return;
+    case OLY_TILE_convert: write_convert(w, c->to); return;
+    case OLY_TILE_neg: write_negative(w); return;
+    case OLY_TILE_abs: write_magnitude(w); return;
+    case OLY_TILE_square: write_square(w, binary_op(OLY_TILE_mul, w->dtype)); return;
+    case OLY_TILE_sign: write_sign(w); return;
+    case OLY_TILE_sqrt: {
+        int x = source(w, 0);
+        emit(w->g, float_op(w, 0x51), w->wide, w->bytes, result(w), 0, x86_register(x));
+        return;
+    }
+    case OLY_TILE_floor: write_rounded(w, 9); return;
+    case OLY_TILE_ceil: write_rounded(w, 10); return;
+    case OLY_TILE_round: write_rounded(w, 8); return;
+    case OLY_TILE_is_finite: write_finite(w); return;
+    case OLY_TILE_fma: write_fused(w); return;
+    case OLY_TILE_not:
+    case OLY_TILE_logical_not: write_not(w); return;
+    default: break;
+    }
+    if (c->dtype == OLY_BOOL)
+        write_mask(w, c->op);
+    else if (larger && is_float(c->dtype))
+        write_larger(w, c->op == OLY_TILE_min);
+    else if (predicate(c->op, c->dtype) >= 0)
+        write_compare(w, predicate(c->op, c->dtype));
+    else
+        write_binary(w, binary_op(c->op, c->dtype));
+}
+
+void oly_x86_operate(generator *g, int i)
+{
+    const oly_tile_instruction *c = &g->program->instructions[i];
+    int size = oly_element_bytes[c->dtype];
+    written w = {.g = g,
+                 .i = i,
+                 .dtype = c->dtype,
+                 .size = size,
+                 .bytes = vector_bytes(g, size),
+                 .out = g->program->n_loads + i,
+                 .in = g->in[i],
+                 .wide = size == 8};
+    write(&w, c);
+}
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registers and memory of the generator's values (generator.h). When registers run out, the value that is read again last
+ * loses its own: it is saved on the stack, unless it is in memory anyway. */
+#include "x86/generator.h"
+#if defined(__x86_64__)
+
+enum { MOVE_K_FROM_MEMORY = X86_OP(0, 1, 0x90), MOVE_K_TO_MEMORY = X86_OP(0, 1, 0x91) };
+
+const uint64_t oly_code_common[8 + N_COMMON] = {
+    0x0000000100000000,
+    0x0000000300000002,
+    0x0000000500000004,
+    0x0000000700000006,
+    0x0000000900000008,
+    0x0000000b0000000a,
+    0x0000000d0000000c,
+    0x0000000f0000000e,
+    [8 + ONE] = 1,
+    [8 + ONE_I32] = 1,
+    [8 + ONE_F32] = 0x3f800000,
+    [8 + ONE_F64] = 0x3ff0000000000000,
+    [8 + MINUS_ONE_F32] = 0xbf800000,
+    [8 + MINUS_ONE_F64] = 0xbff0000000000000,
+    [8 + SIGN_32] = 0x80000000,
+    [8 + SIGN_64] = 0x8000000000000000,
+    [8 + MAGNITUDE_32] = 0x7fffffff,
+    [8 + MAGNITUDE_64] = 0x7fffffffffffffff,
+    [8 + INFINITY_F32] = 0x7f800000,
+    [8 + INFINITY_F64] = 0x7ff0000000000000,
+    [8 + BEYOND_I32_F32] = 0x4f000000,
+    [8 + BEYOND_I32_F64] = 0x41e0000000000000,
+    [8 + BEYOND_I64_F32] = 0x5f000000,
+    [8 + BEYOND_I64_F64] = 0x43e0000000000000,
+};
+
+x86_place oly_x86_call_field(size_t offset)
+{
+    return x86_memory(RDI, (int32_t)offset);
+}
+
+/* -- where things are ------------------------------------------------------------------------------------------------------ */
+
+static x86_place slot_at(int slot)
+{
+    return x86_memory(RSP, 64 * slot);
+}
+
+static int pointer_to(generator *g, int operand)
+{
+    if (g->pointer[operand] >= 0)
+        return g->pointer[operand];
+    x86_load(&g->code, RAX, oly_x86_call_field(offsetof(oly_code_call, at) + 8 * (size_t)operand));
+    return RAX;
+}
+
+static x86_place row_element(generator *g, int operand, int element)
+{
+    int scale = element == 8 ? 3 : element == 4 ? 2 : element == 2 ? 1 : 0;
+    return (x86_place){.memory = true, .reg = (uint8_t)pointer_to(g, operand), .index = RCX, .scale = (uint8_t)scale};
+}
+
+static x86_place scalar_at(generator *g, const value *v)
+{
+    if (v->home == CONSTANT)
+        return oly_x86_call_field(offsetof(oly_code_call, constant) + 8 * (size_t)v->which);
+    if (v->home == SCALAR)
+        return x86_memory(pointer_to(g, v->which), 0);
+    x86_load(&g->code, RAX, oly_x86_call_field(offsetof(oly_code_call, common)));
+    return x86_memory(RAX, 8 * (8 + v->which));
+}
+
+/* -- to and from memory ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t move_op(int element, bool store)
+{
+    switch (element) {
+    case 8: return X86_OP(1, 1, 0x10 + store);
+    case 4: return X86_OP(0, 1, 0x10 + store);
+    default: return X86_OP(3, 1, store ? 0x7f : 0x6f); /* only in AVX-512 */
+    }
+}
+
+static void move_vector(generator *g, int reg, x86_place at, int element, bool store)
+{
+    int mask = g->rest ? TAIL_MASK : 0;
+    emit_masked(g, move_op(element, store), element == 8, vector_bytes(g, element), mask, mask && !store, reg, 0, at);
+}
+
+/* Eight bytes with as many bools. */
+static void move_eight(generator *g, int reg, x86_place at, bool store)
+{
+    if (store)
+        emit(g, X86_OP(1, 1, 0xd6), 1, 16, reg, 0, at);
+    else
+        emit(g, X86_OP(2, 1, 0x7e), 1, 16, reg, 0, at);
+}
+
+static void bytes_to_mask(generator *g, int k, int bytes)
+{
+    emit(g, X86_OP(1, 2, 0x26), 0, vector_bytes(g, 1), k, bytes, x86_register(bytes));
+}
+
+static void bring_bools(generator *g, int reg, x86_place at)
+{
+    int bytes = oly_x86_take(g, VECTORS);
+    if (g->lanes == 8 && !g->rest)
+        move_eight(g, bytes, at, false);
+    else
+        move_vector(g, bytes, at, 1, false);
+    bytes_to_mask(g, reg, bytes);
+}
+
+static void bring_scalar_bool(generator *g, int reg, x86_place at)
+{
+    int bytes = oly_x86_take(g, VECTORS);
+    emit(g, X86_OP(1, 2, 0x78), 0, vector_bytes(g, 1), bytes, 0, at);
+    bytes_to_mask(g, reg, bytes);
+}
+
+static void spread(generator *g, int reg, x86_place at, int element)
+{
+    int bytes = vector_bytes(g, element);
+    emit(g, X86_OP(1, 2, element == 8 ? 0x19 : 0x18), element == 8, bytes, reg, 0, at);
+}
+
+void oly_x86_bring(generator *g, int number, int reg)
+{
+    const value *v = &g->value[number];
+    if (v->home == IN_ROW) {
+        x86_place at = row_element(g, v->which, oly_element_bytes[v->dtype]);
+        if (v->dtype == OLY_BOOL)
+            bring_bools(g, reg, at);
+        else
+            move_vector(g, reg, at, oly_element_bytes[v->dtype], false);
+    } else if (v->home == SLOT && kind_of(g, number) == MASKS) {
+        emit_mask(g, MOVE_K_FROM_MEMORY, 16, reg, 0, slot_at(v->which));
+    } else if (v->home == SLOT) {
+        emit(g, move_op(4, false), 0, vector_bytes(g, oly_element_bytes[v->dtype]), reg, 0, slot_at(v->which));
+    } else if (v->dtype == OLY_BOOL) {
+        bring_scalar_bool(g, reg, scalar_at(g, v));
+    } else {
+        spread(g, reg, scalar_at(g, v), oly_element_bytes[v->dtype]);
+    }
+}
+
+static void put_bools(generator *g, int operand, int from)
+{
+    x86_place at = row_element(g, operand, 1);
+    int bytes = oly_x86_take(g, VECTORS);
+    emit(g, X86_OP(2, 2, 0x28), 0, vector_bytes(g, 1), bytes, 0, x86_register(from));  /* -1 where true */
+    emit(g, X86_OP(1, 2, 0x1c), 0, vector_bytes(g, 1), bytes, 0, x86_register(bytes)); /* |-1| */
+    if (g->lanes == 8 && !g->rest)
+        move_eight(g, bytes, at, true);
+    else
+        move_vector(g, bytes, at, 1, true);
+}
+
+void oly_x86_put(generator *g, int operand, int number)
+{
+    int reg = oly_x86_source(g, number), dtype = g->value[number].dtype;
+    if (dtype == OLY_BOOL)
+        put_bools(g, operand, reg);
+    else
+        move_vector(g, reg, row_element(g, operand, oly_element_bytes[dtype]), oly_element_bytes[dtype], true);
+}
+
+/* -- registers -------------------------------------------------------------------------------------------------------------- */
+
+void oly_x86_save(generator *g, int number)
+{
+    value *v = &g->value[number];
+    int slot = 0;
+    if (v->home != NOWHERE)
+        return;
+    while (slot < MOST_SLOTS && g->slot_taken[slot])
+        slot++;
+    if (slot == MOST_SLOTS) {
+        g->failed = true;
+        return;
+    }
+    g->slot_taken[slot] = true;
+    v->home = SLOT;
+    v->which = (int16_t)slot;
+    if (kind_of(g, number) == MASKS)
+        emit_mask(g, MOVE_K_TO_MEMORY, 16, v->reg, 0, slot_at(slot));
+    else
+        emit(g, move_op(4, true), 0, vector_bytes(g, oly_element_bytes[v->dtype]), v->reg, 0, slot_at(slot));
+}
+
+/* The register whose value is read again last; -1: none may lose its value. */
+static int victim(const generator *g, int kind)
+{
+    int found = -1, latest = -1;
+    for (int r = 0; r < 32; r++) {
+        int held = g->holds[kind][r];
+        if (held < 0 || g->locked[kind][r] || g->value[held].pinned)
+            continue;
+        /* what must be saved first counts as read a little earlier */
+        int next = 2 * g->value[held].next - (g->value[held].home == NOWHERE ? 4 : 0);
+        if (next > latest) {
+            latest = next;
+            found = r;
+        }
+    }
+    return found;
+}
+
+static bool is_register(const generator *g, int kind, int reg)
+{
+    return kind == MASKS ? reg >= 1 && reg < TAIL_MASK : reg < g->n_registers[VECTORS];
+}
+
+static void count_most(generator *g, int kind)
+{
+    int n = 0;
+    for (int r = 0; r < 32; r++)
+        n += is_register(g, kind, r) && g->holds[kind][r] != FREE;
+    g->most[kind] = n > g->most[kind] ? n : g->most[kind];
+}
+
+int oly_x86_take(generator *g, int kind)
+{
+    int reg = -1;
+    for (int r = 0; r < 32 && reg < 0; r++)
+        if (is_register(g, kind, r) && g->holds[kind][r] == FREE)
+            reg = r;
+    if (reg < 0) {
+        reg = victim(g, kind);
+        if (reg < 0) {
+            g->failed = true;
+            return 1;
+        }
+        oly_x86_save(g, g->holds[kind][reg]);
+        g->value[g->holds[kind][reg]].reg = -1;
+    }
+    g->holds[kind][reg] = WORKING;
+    g->locked[kind][reg] = true;
+    count_most(g, kind);
+    return reg;
+}
+
+static void give(generator *g, int number)
+{
+    value *v = &g->value[number];
+    if (v->reg >= 0)
+        g->holds[kind_of(g, number)][v->reg] = FREE;
+    v->reg = -1;
+}
+
+int oly_x86_source(generator *g, int number)
+{
+    value *v = &g->value[number];
+    int kind = kind_of(g, number);
+    if (v->invariant && g->counts)
+        v->uses++;
+    if (v->reg < 0) {
+        int reg = oly_x86_take(g, kind);
+        oly_x86_bring(g, number, reg);
+        v->reg = (int16_t)reg;
+        g->holds[kind][reg] = (int16_t)number;
+    }
+    g->locked[kind][v->reg] = true;
+    return v->reg;
+}
+
+x86_place oly_x86_operand(generator *g, int number, bool again)
+{
+    const value *v = &g->value[number];
+    int element = oly_element_bytes[v->dtype];
+    bool masked = g->rest && v->home == IN_ROW;
+    if (v->reg >= 0 || v->dtype == OLY_BOOL || masked || element < 4)
+        return x86_register(oly_x86_source(g, number));
+    if (v->home == IN_ROW && !again)
+        return row_element(g, v->which, element);
+    if (v->home == SLOT && !again)
+        return slot_at(v->which);
+    if (v->home >= SCALAR && v->home <= COMMON) {
+        if (g->counts)
+            g->value[number].uses++;
+        x86_place at = scalar_at(g, v);
+        at.broadcast = true;
+        return at;
+    }
+    return x86_register(oly_x86_source(g, number));
+}
+
+int oly_x86_result(generator *g, int number)
+{
+    int kind = kind_of(g, number), reg = oly_x86_take(g, kind);
+    value *v = &g->value[number];
+    v->reg = (int16_t)reg;
+    v->home = NOWHERE;
+    v->next = g->first_use[number];
+    g->holds[kind][reg] = (int16_t)number;
+    return reg;
+}
+
+bool oly_x86_replace(generator *g, int number, int operand, bool again)
+{
+    value *v = &g->value[operand], *result = &g->value[number];
+    if (again || v->pinned || v->reg < 0)
+        return false;
+    int kind = kind_of(g, number), reg = v->reg;
+    oly_x86_release(g, operand);
+    result->reg = (int16_t)reg;
+    result->home = NOWHERE;
+    result->next = g->first_use[number];
+    g->holds[kind][reg] = (int16_t)number;
+    g->locked[kind][reg] = true;
+    return true;
+}
+
+int oly_x86_common(generator *g, common_constant which)
+{
+    return g->first_common + (int)which;
+}
+
+void oly_x86_end_instruction(generator *g)
+{
+    for (int kind = 0; kind < 2; kind++)
+        for (int r = 0; r < 32; r++) {
+            g->locked[kind][r] = false;
+            if (g->holds[kind][r] == WORKING)
+                g->holds[kind][r] = FREE;
+        }
+}
+
+void oly_x86_release(generator *g, int number)
+{
+    value *v = &g->value[number];
+    if (v->pinned)
+        return;
+    give(g, number);
+    if (v->home == SLOT && !v->invariant) {
+        g->slot_taken[v->which] = false;
+        v->home = NOWHERE;
+    }
+}
+
+void oly_x86_forget(generator *g)
+{
+    for (int k = 0; k < g->n_values; k++)
+        if (!g->value[k].pinned)
+            oly_x86_release(g, k);
+}
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of machine code. See compiled_groups.h.
+ *
+ * A program is found by its instructions without their constants, and by the form of its operands. An entry is used without a
+ * lock: a thread first counts itself as a user, then checks that the entry is (still) its program's. Whoever replaces an
+ * entry, under the lock, first marks it as changing and leaves it alone if it has users. Memory is writable while code is written
+ * and executable afterwards, never both. */
+#include "run/compiled_groups.h"
+#include "core/option.h"
+#include "machine_code.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256 };
+
+enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
+
+typedef struct entry {
+    _Atomic(int) state, users;
+    _Atomic(int64_t) work;  /* so far */
+    _Atomic(uint32_t) used; /* when: the table's clock */
+    uint64_t hash;
+    oly_code_form form;
+    size_t key_bytes;
+    char *key;
+    oly_code *code;
+    size_t bytes;
+    oly_code_outline outline;
+} entry;
+
+static entry table[ENTRIES];
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(uint32_t) table_clock;
+static _Atomic(bool) denied; /* memory cannot be made executable */
+static _Atomic(int64_t) n_compiled, n_refused, n_runs, n_bytes, n_ticks;
+
+/* -- keys ------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct key_instruction {
+    uint16_t op;
+    uint8_t dtype, to;
+    int16_t in[3], out;
+} key_instruction;
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const oly_tile_program *p, const oly_code_form *form)
+{
+    uint64_t hash = mix(
+        mix((uint64_t)p->n_instructions << 32 | (uint64_t)p->n_loads << 16 | (uint64_t)p->n_stores, form->scalar[0]),
+        form->scalar[1]);
+    for (int i = 0; i < p->n_instructions; i++) {
+        uint64_t words[2];
+        const oly_tile_instruction *c = &p->instructions[i];
+        memcpy(&words[0], c, sizeof words[0]);
+        words[1] = (uint64_t)(uint16_t)c->in[2] << 16 | (uint16_t)c->out;
+        hash = mix(mix(hash, words[0]), words[1]);
+    }
+    for (int k = 0; k < p->n_loads; k++)
+        hash = mix(hash, (uint64_t)p->load_dtype[k] << 16 | (uint16_t)p->load_register[k]);
+    for (int k = 0; k < p->n_stores; k++)
+        hash = mix(hash, (uint64_t)p->store_dtype[k] << 16 | (uint16_t)p->store_register[k]);
+    return hash;
+}
+
+static size_t key_size(const oly_tile_program *p)
+{
+    return sizeof(key_instruction) * (size_t)p->n_instructions + 3 * (size_t)(p->n_loads + p->n_stores);
+}
+
+/* Writes the key to `to`, or compares it with what is there. */
+static bool key(const oly_tile_program *p, char *to, bool compares)
+{
+    const void *parts[] = {p->load_register, p->load_dtype, p->store_register, p->store_dtype};
+    size_t sizes[] = {2 * (size_t)p->n_loads, (size_t)p->n_loads, 2 * (size_t)p->n_stores, (size_t)p->n_stores};
+    for (int i = 0; i < p->n_instructions; i++, to += sizeof(key_instruction)) {
+        const oly_tile_instruction *c = &p->instructions[i];
+        key_instruction k = {c->op, c->dtype, c->to, {c->in[0], c->in[1], c->in[2]}, c->out};
+        if (compares && memcmp(to, &k, sizeof k) != 0)
+            return false;
+        if (!compares)
+            memcpy(to, &k, sizeof k);
+    }
+    for (int k = 0; k < 4; to += sizes[k++]) {
+        if (compares && sizes[k] && memcmp(to, parts[k], sizes[k]) != 0)
+            return false;
+        if (!compares && sizes[k])
+            memcpy(to, parts[k], sizes[k]);
+    }
+    return true;
+}
+
+static bool is_same(const entry *e, uint64_t hash, const oly_tile_program *p, const oly_code_form *form)
+{
+    return e->hash == hash && memcmp(&e->form, form, sizeof *form) == 0 && e->key_bytes == key_size(p) &&
+           key(p, e->key, true);
+}
+
+/* -- entries ---------------------------------------------------------------------------------------------------------------- */
+
+/* Counts the caller as a user. */
+static entry *find(uint64_t hash, const oly_tile_program *p, const oly_code_form *form)
+{
+    for (int k = 0; k < PROBES; k++) {
+        entry *e = &table[(hash + (uint64_t)k) % ENTRIES];
+        if (atomic_load(&e->state) == EMPTY)
+            continue;
+        atomic_fetch_add(&e->users, 1);
+        if (atomic_load(&e->state) >= COUNTING && is_same(e, hash, p, form))
+            return e;
+        atomic_fetch_sub(&e->users, 1);
+    }
+    return NULL;
+}
+
+/* Frees an entry nobody uses; false: somebody does. Under the lock. */
+static bool clear(entry *e)
+{
+    int before = atomic_exchange(&e->state, CHANGING);
+    if (atomic_load(&e->users) > 0) {
+        atomic_store(&e->state, before);
+        return false;
+    }
+    free(e->key);
+    if (e->code) {
+        munmap((void *)(uintptr_t)e->code, e->bytes);
+        atomic_fetch_sub(&n_bytes, (int64_t)e->bytes);
+    }
+    e->key = NULL;
+    e->code = NULL;
+    return true;
+}
+
+/* A new entry in place of an empty one, or of the one used least recently. */
+static void insert(uint64_t hash, const oly_tile_program *p, const oly_code_form *form)
+{
+    entry *chosen = NULL;
+    for (int k = 0; k < PROBES; k++) {
+        entry *e = &table[(hash + (uint64_t)k) % ENTRIES];
+        if (atomic_load(&e->state) == EMPTY) {
+            chosen = e;
+            break;
+        }
+        if (!chosen || (int32_t)(atomic_load(&e->used) - atomic_load(&chosen->used)) < 0)
+            chosen = e;
+    }
+    char *made = malloc(key_size(p) + 1);
+    if (!made || !clear(chosen)) {
+        free(made);
+        return;
+    }
+    key(p, made, false);
+    chosen->key = made;
+    chosen->key_bytes = key_size(p);
+    chosen->hash = hash;
+    chosen->form = *form;
+    atomic_store(&chosen->work, 0);
+    atomic_store(&chosen->used, atomic_load(&table_clock));
+    atomic_store(&chosen->state, COUNTING);
+}
+
+/* -- making code ------------------------------------------------------------------------------------------------------------ */
+
+static bool make_executable(entry *e, const uint8_t *code, size_t length)
+{
+    size_t bytes = (length + 4095) / 4096 * 4096;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    memcpy(memory, code, length);
+    if (mprotect(memory, bytes, PROT_READ | PROT_EXEC) != 0) {
+        munmap(memory, bytes);
+        atomic_store(&denied, true);
+        return false;
+    }
+    e->code = (oly_code *)(uintptr_t)memory;
+    e->bytes = bytes;
+    atomic_fetch_add(&n_bytes, (int64_t)bytes);
+    return true;
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The caller is a user of the entry. */
+static void compile(entry *e, const oly_tile_program *p, const oly_code_form *form)
+{
+    pthread_mutex_lock(&changing);
+    if (atomic_load(&e->state) == COUNTING) {
+        int64_t begin = nanoseconds();
+        static uint8_t bytes[OLY_CODE_BYTES];
+        size_t length = oly_code_write(p, form, &e->outline, bytes, OLY_CODE_BYTES);
+        bool made = length > 0 && make_executable(e, bytes, length);
+        atomic_fetch_add(&n_ticks, nanoseconds() - begin);
+        atomic_fetch_add(made ? &n_compiled : &n_refused, 1);
+        atomic_store(&e->state, made ? READY : REFUSED);
+    }
+    pthread_mutex_unlock(&changing);
+}
+
+static double elements_of(const oly_tile_box *box)
+{
+    double n = 1;
+    for (int d = 0; d < box->rank; d++)
+        n *= (double)box->extent[d];
+    return n;
+}
+
+/* The program's entry, whose user the caller becomes, if it has code. */
+static entry *ready(const oly_tile_program *p, const oly_code_form *form, double work)
+{
+    uint64_t hash = hash_of(p, form);
+    entry *e = find(hash, p, form);
+    if (!e) {
+        pthread_mutex_lock(&changing);
+        e = find(hash, p, form);
+        if (!e) {
+            insert(hash, p, form);
+            e = find(hash, p, form);
+        }
+        pthread_mutex_unlock(&changing);
+    }
+    if (!e)
+        return NULL;
+    if (atomic_load(&e->state) == COUNTING &&
+        atomic_fetch_add(&e->work, (int64_t)work) + (int64_t)work >= oly_option.compile_after)
+        compile(e, p, form);
+    if (atomic_load(&e->state) == READY)
+        return e;
+    atomic_fetch_sub(&e->users, 1);
+    return NULL;
+}
+
+/* One operation gains nothing: its kernel is such a loop already. */
+static bool may_gain(const oly_tile_program *p)
+{
+    int operations = 0;
+    for (int i = 0; i < p->n_instructions && operations < 2; i++)
+        operations += p->instructions[i].op != OLY_TILE_splat && p->instructions[i].op != OLY_TILE_iota;
+    return operations >= 2;
+}
+
+void oly_group_run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                   const oly_tile_operand *stores, int chunk, int n_chunks)
+{
+    double work = elements_of(box) * p->n_instructions / n_chunks;
+    oly_code_box b;
+    oly_code_form form;
+    entry *e = NULL;
+    if (work >= (oly_option.compile_after ? LEAST_WORK : 1) && !atomic_load(&denied) && may_gain(p) &&
+        oly_code_available() && oly_code_prepare(p, box, loads, stores, &b, &form))
+        e = ready(p, &form, work);
+    if (!e) {
+        oly_tile_run(p, box, loads, stores, chunk, n_chunks);
+        return;
+    }
+    atomic_store_explicit(&e->used, atomic_fetch_add(&table_clock, 1), memory_order_relaxed);
+    oly_code_run(e->code, &e->outline, p, &b, chunk, n_chunks);
+    atomic_fetch_sub(&e->users, 1);
+    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+}
+
+/* -- for tests -------------------------------------------------------------------------------------------------------------- */
+
+oly_group_counts oly_group_counted(void)
+{
+    return (oly_group_counts){atomic_load(&n_compiled), atomic_load(&n_refused), atomic_load(&n_runs),
+                              atomic_load(&n_bytes), atomic_load(&n_ticks)};
+}
+
+int64_t oly_group_compile_after(int64_t work)
+{
+    int64_t before = oly_option.compile_after;
+    oly_option.compile_after = work;
+    return before;
+}
+
+void oly_group_forget(void)
+{
+    pthread_mutex_lock(&changing);
+    for (int k = 0; k < ENTRIES; k++)
+        if (atomic_load(&table[k].state) != EMPTY && clear(&table[k]))
+            atomic_store(&table[k].state, EMPTY);
+    atomic_store(&denied, false);
+    pthread_mutex_unlock(&changing);
+}

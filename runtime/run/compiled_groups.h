@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tile programs as machine code: made when a program has computed enough to be worth it, kept in a table of bounded size, and
+ * used by all plans and threads. Everything else, and everything where memory cannot be made executable, is interpreted; bits
+ * are the same. Called by executor_cpu.c and time_tiling_run.c. */
+#ifndef OLY_RUN_COMPILED_GROUPS_H
+#define OLY_RUN_COMPILED_GROUPS_H
+#include "kernel.h"
+
+/* As oly_tile_run. */
+void oly_group_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
+                   const oly_tile_operand *stores, int chunk, int n_chunks);
+
+typedef struct oly_group_counts {
+    int64_t compiled, refused; /* programs; refused: left to the interpreter */
+    int64_t runs;              /* calls of machine code */
+    int64_t bytes;             /* of executable memory */
+    int64_t ticks;             /* nanoseconds spent on making code */
+} oly_group_counts;
+oly_group_counts oly_group_counted(void);
+/* Element operations that a program computes before it is compiled; for tests. Returns what it was. */
+int64_t oly_group_compile_after(int64_t work);
+/* Forgets all code. No program may run. */
+void oly_group_forget(void);
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  Machine code of tile programs has the interpreter's bits: random programs of every operation and element type that it
+ * takes, on boxes of every form, in chunks; code is really used; where memory cannot be made executable everything is
+ * interpreted; the table of code is bounded.
+ *   COMPILED_CASES=first,last   others */
+#include "check_kernels.h"
+#include "machine_code.h"
+#include "run/compiled_groups.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
+
+static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64, OLY_UINT64, OLY_FLOAT32, OLY_FLOAT64};
+
+typedef struct random_case {
+    oly_tile_instruction code[MOST_OPERATIONS];
+    oly_tile_program program;
+    int16_t load_register[MOST_LOADS], store_register[MOST_STORES];
+    uint8_t load_dtype[MOST_LOADS], store_dtype[MOST_STORES];
+    uint8_t dtype[REGISTERS]; /* of each register; 255: nothing */
+    int n, registers;
+    oly_tile_box box;
+    oly_tile_operand loads[MOST_LOADS], stores[MOST_STORES];
+    bool in_place;
+} random_case;
+
+static char input[MOST_LOADS][ROOM * 8], output[2][MOST_STORES][ROOM * 8];
+
+static int draw(int n)
+{
+    return (int)(random_bits() % (uint64_t)n);
+}
+
+/* A register of this type; -1: there is none. */
+static int of_type(const random_case *c, int dtype)
+{
+    int found = -1, seen = 0;
+    for (int k = 0; k < c->registers; k++)
+        if (c->dtype[k] == dtype && draw(++seen) == 0)
+            found = k;
+    return found;
+}
+
+static void add(random_case *c, int op, int dtype, int to, int x, int y, int z)
+{
+    c->code[c->n++] = (oly_tile_instruction){.op = (uint16_t)op,
+                                             .dtype = (uint8_t)dtype,
+                                             .to = (uint8_t)to,
+                                             .in = {(int16_t)x, (int16_t)y, (int16_t)z},
+                                             .out = (int16_t)c->registers,
+                                             .attribute = c->box.rank ? draw(c->box.rank + 1) - 1 : -1};
+    c->dtype[c->registers++] = (uint8_t)to;
+}
+
+static void add_splat(random_case *c, int dtype)
+{
+    char elements[8];
+    fill_with_specials(dtype, elements, 1);
+    add(c, OLY_TILE_splat, dtype, dtype, -1, -1, -1);
+    memcpy(&c->code[c->n - 1].value, elements, oly_dtype_size((oly_dtype)dtype));
+}
+
+static void add_operation(random_case *c)
+{
+    static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max,
+                                      OLY_TILE_min, OLY_TILE_and, OLY_TILE_or,  OLY_TILE_xor};
+    static const uint16_t test[] = {OLY_TILE_eq, OLY_TILE_ne, OLY_TILE_lt, OLY_TILE_le, OLY_TILE_gt, OLY_TILE_ge};
+    static const uint16_t unary[] = {OLY_TILE_neg,   OLY_TILE_abs,  OLY_TILE_sign,  OLY_TILE_sqrt,
+                                     OLY_TILE_floor, OLY_TILE_ceil, OLY_TILE_round, OLY_TILE_square};
+    int dtype = types[draw(COUNT(types))], x = of_type(c, dtype), y = of_type(c, dtype), z = of_type(c, dtype);
+    bool real = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, truth = dtype == OLY_BOOL;
+    int to = types[draw(COUNT(types))], op, k = of_type(c, OLY_BOOL);
+    if (x < 0) {
+        add_splat(c, dtype);
+        return;
+    }
+    switch (draw(9)) {
+    case 0:
+    case 1:
+    case 2:
+        op = binary[draw(COUNT(binary))];
+        if ((op == OLY_TILE_div && !real) || (op >= OLY_TILE_and && real) || (op == OLY_TILE_sub && truth))
+            op = OLY_TILE_add;
+        add(c, op, dtype, dtype, x, y, -1);
+        break;
+    case 3: add(c, test[draw(COUNT(test))], dtype, OLY_BOOL, x, y, -1); break;
+    case 4:
+        op = truth ? OLY_TILE_logical_not : unary[draw(COUNT(unary))];
+        if (!truth && !real)
+            op = draw(2) ? OLY_TILE_neg : OLY_TILE_square;
+        add(c, op, dtype, dtype, x, -1, -1);
+        break;
+    case 5:
+        if (k >= 0)
+            add(c, OLY_TILE_select, dtype, dtype, k, x, y);
+        break;
+    case 6:
+        add(c, OLY_TILE_convert, dtype, real && (to == OLY_UINT32 || to == OLY_UINT64) ? OLY_INT64 : to, x, -1, -1);
+        break;
+    case 7:
+        if (real)
+            add(c, OLY_TILE_fma, dtype, dtype, x, y, z);
+        break;
+    default:
+        if (!truth && c->box.rank)
+            add(c, OLY_TILE_iota, dtype, dtype, -1, -1, -1);
+    }
+}
+
+static void draw_box(random_case *c)
+{
+    static const int64_t rows[] = {8, 13, 16, 31, 64, 65, 200, 1000};
+    int64_t n = 1;
+    c->box = (oly_tile_box){.rank = 1 + draw(3)};
+    for (int d = c->box.rank - 1; d >= 0; d--) {
+        c->box.extent[d] = d == c->box.rank - 1 ? rows[draw(COUNT(rows))] + draw(9) : 1 + draw(n > 500 ? 3 : 9);
+        c->box.origin[d] = draw(20) - 5;
+        c->box.whole[d] = c->box.extent[d] + 30;
+        n *= c->box.extent[d];
+    }
+}
+
+/* Padded rows, or one element for all of a dimension. */
+static oly_tile_operand operand_in(const random_case *c, char *memory, int dtype, bool store)
+{
+    oly_tile_operand o = {.base = memory};
+    int64_t stride = 1;
+    int padding = draw(3);
+    for (int d = c->box.rank - 1; d >= 0; d--) {
+        o.stride[d] = stride;
+        stride *= c->box.extent[d] + padding;
+        if (!store && draw(5) == 0)
+            o.stride[d] = 0;
+    }
+    o.base += (size_t)draw(4) * oly_dtype_size((oly_dtype)dtype);
+    return o;
+}
+
+static void draw_case(random_case *c, uint64_t seed)
+{
+    memset(c, 0, sizeof *c);
+    state = seed * 0x9e3779b97f4a7c15u + 1;
+    random_bits();
+    draw_box(c);
+    int loads = 1 + draw(MOST_LOADS), stores = 1 + draw(MOST_STORES), operations = 2 + draw(MOST_OPERATIONS - 2);
+    for (int l = 0; l < loads; l++) {
+        int dtype = types[draw(COUNT(types))];
+        c->load_dtype[l] = c->dtype[c->registers] = (uint8_t)dtype;
+        c->load_register[l] = (int16_t)c->registers++;
+        fill_with_specials(dtype, input[l], ROOM);
+        c->loads[l] = operand_in(c, input[l], dtype, false);
+    }
+    while (c->n < operations)
+        add_operation(c);
+    for (int s = 0; s < stores; s++) {
+        c->store_register[s] = (int16_t)(c->registers - 1 - draw(c->registers < 6 ? c->registers : 6));
+        c->store_dtype[s] = c->dtype[c->store_register[s]];
+        c->stores[s] = operand_in(c, output[0][s], c->store_dtype[s], true);
+    }
+    c->program = (oly_tile_program){c->n,          c->code,           loads,          stores,      c->load_register,
+                                    c->load_dtype, c->store_register, c->store_dtype, c->registers};
+}
+
+/* NaN of any sign and payload are one value. */
+static bool same(int dtype, const char *a, const char *b, size_t i)
+{
+    if (dtype == OLY_FLOAT32) {
+        float x, y;
+        memcpy(&x, a + 4 * i, 4), memcpy(&y, b + 4 * i, 4);
+        return memcmp(&x, &y, 4) == 0 || (isnan(x) && isnan(y));
+    }
+    if (dtype == OLY_FLOAT64) {
+        double x, y;
+        memcpy(&x, a + 8 * i, 8), memcpy(&y, b + 8 * i, 8);
+        return memcmp(&x, &y, 8) == 0 || (isnan(x) && isnan(y));
+    }
+    size_t size = oly_dtype_size((oly_dtype)dtype);
+    return memcmp(a + size * i, b + size * i, size) == 0;
+}
+
+static void compare_case(random_case *c, uint64_t seed)
+{
+    int chunks = 1 + draw(4);
+    memset(output, 0xee, sizeof output);
+    oly_tile_run(&c->program, &c->box, c->loads, c->stores, 0, 1);
+    for (int s = 0; s < c->program.n_stores; s++)
+        c->stores[s].base += output[1][s] - output[0][s];
+    for (int k = 0; k < chunks; k++)
+        oly_group_run(&c->program, &c->box, c->loads, c->stores, k, chunks);
+    for (int s = 0; s < c->program.n_stores; s++)
+        for (size_t i = 0; i < (size_t)ROOM * 8 / oly_dtype_size((oly_dtype)c->store_dtype[s]); i++)
+            if (!same(c->store_dtype[s], output[0][s], output[1][s], i)) {
+                for (int k = 0; k < c->n; k++)
+                    fprintf(stderr, "%d: op %d type %d to %d of %d %d %d\n", c->code[k].out, c->code[k].op,
+                            c->code[k].dtype, c->code[k].to, c->code[k].in[0], c->code[k].in[1], c->code[k].in[2]);
+                fail_msg("case %" PRIu64 ": store %d (register %d) differs at %zu", seed, s, c->store_register[s], i);
+            }
+}
+
+static void code_has_the_interpreters_bits(void **unused)
+{
+    (void)unused;
+    static random_case c;
+    unsigned long first = 1, last = 400;
+    const char *cases = getenv("COMPILED_CASES");
+    if (cases)
+        sscanf(cases, "%lu,%lu", &first, &last);
+    int64_t before = oly_group_compile_after(0);
+    oly_group_counts start = oly_group_counted();
+    for (uint64_t seed = first; seed <= last; seed++) {
+        draw_case(&c, seed);
+        compare_case(&c, seed);
+    }
+    oly_group_counts end = oly_group_counted();
+    oly_group_compile_after(before);
+    if (!oly_code_available())
+        return;
+    assert_true(end.runs - start.runs > (int64_t)(last - first) / 2);
+    assert_true(end.compiled > start.compiled && end.refused == start.refused);
+    assert_true(end.bytes <= (int64_t)1024 * 65536);
+    printf("%d programs, %d runs, %.1f us each to compile\n", (int)(end.compiled - start.compiled),
+           (int)(end.runs - start.runs),
+           (double)(end.ticks - start.ticks) / 1e3 / (double)(end.compiled - start.compiled));
+}
+
+/* x = 2 x + 1 in place, in a process that may not make memory executable. */
+static int run_denied(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {COUNT(filter), filter};
+    static random_case c;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 77;
+    oly_group_forget();
+    oly_group_compile_after(0);
+    oly_group_counts start = oly_group_counted();
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        draw_case(&c, seed);
+        compare_case(&c, seed);
+    }
+    oly_group_counts end = oly_group_counted();
+    return end.runs == start.runs && end.compiled == start.compiled ? 0 : 1;
+}
+
+static void denied_memory_is_no_error(void **unused)
+{
+    (void)unused;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run_denied());
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(code_has_the_interpreters_bits),
+                                       cmocka_unit_test(denied_memory_is_no_error)};
+    if (oly_kernels_choose("") != OLY_OK)
+        return 1;
+    return CHECK_MAIN(tests);
+}
