@@ -173,6 +173,14 @@ static void chain_of_rows(const reduction *r, const dims *sequence, const row *w
         put(r, w->n, out, so_far);
 }
 
+/* Rows are usually far apart: processors do not guess the next. */
+static void fetch_rows(const char *at, int64_t n, int64_t stride, int64_t bytes)
+{
+    for (int64_t k = 0; k < n; k++, at += stride)
+        for (int64_t b = 0; b < bytes; b += 64)
+            __builtin_prefetch(at + b);
+}
+
 /* The same as a tree. */
 static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
@@ -182,6 +190,8 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
     for (; k + 8 <= end; k += 8) {
         if (w->dense && even_length(sequence, k, 8) == 8) {
             const char *from = r->in + (offset_at(sequence, k) + base) * r->bytes;
+            int64_t stride = last_stride(sequence) * r->bytes;
+            fetch_rows(from + 8 * stride, k + 16 <= end ? 8 : end - k - 8, stride, row_bytes);
             r->eight(w->n, leaf_place(r, &c), from, last_stride(sequence));
         } else {
             for (int i = 0; i < 8; i++)
