@@ -286,9 +286,10 @@ $(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile $(BUILD)/
 -include $(gpu_kernels:%.cu=$(BUILD)/%.fatbin.d)
 
 # Images of the kernels, and the headers that generated ones include, as data.
-$(BUILD)/kernels/cuda/embedded.c: kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(wildcard kernels/cuda/*.h) $(BUILD)/contents
+gpu_headers := $(wildcard kernels/cuda/*.h) $(wildcard kernels/cpu/math_*.h) kernels/cpu/vector_math.h runtime/core/narrow.h
+$(BUILD)/kernels/cuda/embedded.c: kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) $(BUILD)/contents
 	@mkdir -p $(@D)
-	$(Q)kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(wildcard kernels/cuda/*.h) > $@
+	$(Q)kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) > $@
 $(BUILD)/kernels/cuda/embedded.o: $(BUILD)/kernels/cuda/embedded.c $(BUILD)/flags
 	$(call say,CC,kernels/cuda/embedded.c)
 	$(Q)$(compile) $(inside) $(CFLAGS) -c $< -o $@
@@ -409,6 +410,7 @@ $(BUILD)/tests/gpu/%.o: inside += -I$(emulated_at) -isystem $(CUDA_HOME)/include
 $(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl: $(emulator)
 $(BUILD)/tests/test_nccl: libs += $(if $(wildcard $(CUDA_HOME)/include/nccl.h),-Wl$(comma)--no-as-needed -L$(emulated) -l:libnccl.so.2)
 $(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -l:libcublasLt.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
+$(filter $(BUILD)/tests/test_gpu_%,$(call test_program,$(tests))): $(emulator)
 
 $(emulated)/libemulated_device.so: $(addprefix $(emulated_at)/,launch.c fibre.c races.c launch.h fibre.h)
 	@mkdir -p $(@D)

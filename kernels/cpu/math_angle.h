@@ -69,7 +69,7 @@ INLINE double tangent_f64(double x)
     double y = tangent_quadrant(high, tail + low, bits_of(shifted));
     return x == 0 ? x : y;
 }
-static inline double tangent_far(double x)
+CAREFUL double tangent_far(double x)
 {
     double tail;
     uint64_t quadrant;
@@ -146,7 +146,8 @@ INLINE arc arc_of(double ay, double ax, bool negative)
     double turn = eighth ? 1 : 0, sign = 1;
     turn = steep ? 2 - turn : turn, sign = steep ? -1 : 1;
     turn = negative ? 4 - turn : turn, sign = negative ? -sign : sign;
-    return (arc){t, turn, sign};
+    arc a = {t, turn, sign};
+    return a;
 }
 INLINE double angle_short(double ay, double ax, bool negative)
 {

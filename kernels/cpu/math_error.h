@@ -65,7 +65,7 @@ INLINE float erf_inv_f32(float x)
     bool near = w < 5;
     w = near ? w - 2.5f : __builtin_sqrtf(w) - 3;
     float p = near ? near_zero[0] : near_one[0];
-#pragma GCC unroll 8
+    UNROLLED
     for (int i = 1; i < 9; i++)
         p = fused(p, w, near ? near_zero[i] : near_one[i]);
     return a == 1 ? x * (float)INFINITY : p * x;

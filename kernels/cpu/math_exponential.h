@@ -7,16 +7,26 @@
 #include "cpu/math_single.h"
 
 /* Horner's rule, from the highest power down. */
+#ifdef __cplusplus
+template <class... C> INLINE double polynomial(double x, double highest, C... rest)
+{
+    double p = highest;
+    ((p = FMA(x, p, (double)rest)), ...);
+    return p;
+}
+#define POLYNOMIAL polynomial
+#else
 INLINE double polynomial(double x, int n, const double *c)
 {
     double p = c[0];
-#pragma GCC unroll 32
+    UNROLLED
     for (int i = 1; i < n; i++)
         p = FMA(x, p, c[i]);
     return p;
 }
 #define POLYNOMIAL(x, ...)                                                                                             \
     polynomial(x, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
+#endif
 
 #define LN2 0x1.62e42fefa39efp-1
 
@@ -41,7 +51,8 @@ INLINE exponential exponential_of(double x)
     double k = FMA(x, LOG2_E, ROUNDER) - ROUNDER;
     double high = FMA(-k, LN2_HI, x), low = k * LN2_LO, r = high - low;
     double tail = (high - r) - low, p = expm1_long(r);
-    return (exponential){k, p + FMA(tail, p, tail)};
+    exponential e = {k, p + FMA(tail, p, tail)};
+    return e;
 }
 INLINE double expm1_of(exponential e)
 {
@@ -80,7 +91,8 @@ INLINE double sinh_f64(double x)
 {
     double a = clamp(fabs(x), 0, 712);
     exponential e = exponential_of(a);
-    double t = expm1_of((exponential){a > 30 ? 0 : e.k, e.p});
+    exponential near_one = {a > 30 ? 0 : e.k, e.p};
+    double t = expm1_of(near_one);
     double near = a < 1 ? 2 * t - t * t / (t + 1) : t + t / (t + 1);
     double y = a > 30 ? scaled(1 + e.p, e.k - 1) : 0.5 * near;
     return with_sign_of(y, x);

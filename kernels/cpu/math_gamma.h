@@ -52,7 +52,7 @@ INLINE float digamma_f32(float number)
     double z = reflect ? 1 - x : x;
     bool shift = z < 8;
     double product = 1, derivative = 0;
-#pragma GCC unroll 8
+    UNROLLED
     for (int k = 0; k < 8; k++) {
         derivative = FMA(derivative, z + k, product);
         product *= z + k;
@@ -67,14 +67,18 @@ INLINE float digamma_f32(float number)
     return (float)((x <= 0) & (round_f64(x) == x) ? NAN : value);
 }
 
-static inline double lgamma_f64(double x)
+CAREFUL double lgamma_f64(double x)
 {
+#ifdef OLY_DEVICE_LGAMMA
+    return OLY_DEVICE_LGAMMA(x);
+#else
     int sign;
     return lgamma_r(x, &sign);
+#endif
 }
 
 /* digamma on [1, 2]: its zero factored out; the other factor: 2^-53. */
-static inline double digamma_central(double x)
+CAREFUL double digamma_central(double x)
 {
     double p = POLYNOMIAL(x - 1.5, -0x1.6b107f71aa124p-13, 0x1.104c9d0897b58p-12, -0x1.3db05b36d9a48p-13,
                           0x1.dc8ae08af0fc4p-13, -0x1.f99f529bd0771p-12, 0x1.7b3b41b0b38cdp-11, -0x1.1002aaf6255f5p-10,
@@ -84,7 +88,7 @@ static inline double digamma_central(double x)
                           0x1.eca189b8e6da1p-3, -0x1.b1cb63005ee97p-2, 0x1.e6f0cbb873617p-1);
     return p * ((x - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54);
 }
-static inline double digamma_f64(double x)
+CAREFUL double digamma_f64(double x)
 {
     double value = 0, cosine;
     if (!(x > -INFINITY) || (x <= 0 && round_f64(x) == x))

@@ -98,6 +98,7 @@ INLINE bool remainder_far_f64(double x, double y)
     }
 NEXT_AFTER(f32, float, uint32_t, int32_t, 32, 0x7f800000u)
 NEXT_AFTER(f64, double, uint64_t, int64_t, 64, 0x7ff0000000000000u)
+#ifndef __cplusplus
 /* Narrow types as their bits, each in a C type of its own, so that a formula can be selected by type. */
 #define NARROW_NEXT_AFTER(a, number, name, s, T, of, to, top, ...)                                                     \
     typedef enum __attribute__((packed)) { largest_##s = (T)-1 } bits_##s;                                             \
@@ -108,4 +109,5 @@ NEXT_AFTER(f64, double, uint64_t, int64_t, 64, 0x7ff0000000000000u)
                                    : (int16_t)0)),                                                                     \
                8 * sizeof(T), (T)(top))
 OLY_NARROW_TYPES(NARROW_NEXT_AFTER, )
+#endif
 #endif

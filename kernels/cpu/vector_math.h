@@ -11,8 +11,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Loops vectorise only if everything in them is inlined. */
-#define INLINE static inline __attribute__((always_inline))
+/* Loops vectorise only if everything in them is inlined. Compiled as C++ for GPUs, formulas have other qualifiers
+ * (kernels/cuda/formulas.h). */
+#ifndef INLINE
+#define INLINE   static inline __attribute__((always_inline))
+#define CAREFUL  static inline /* elements of which there are few */
+#define TABLE    static const
+#define UNROLLED _Pragma("GCC unroll 32")
+#endif
 
 /* a * b + c, rounded once if the instruction set can. */
 #ifdef __FP_FAST_FMA
@@ -242,21 +248,21 @@ INLINE double cosine_f64(double x)
 
 /* Payne and Hanek: multiplies by the relevant bits of 2/pi. 64 zero bits precede 2/pi, so that small exponents can read
  * bits left of the binary point. */
-static const uint32_t two_over_pi[] = {
-    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
-    0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
-    0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b,
-    0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d,
-    0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
+TABLE uint32_t two_over_pi[] = {0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
+                                0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c,
+                                0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639,
+                                0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f,
+                                0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7,
+                                0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
 
-static inline uint64_t two_over_pi_bits(int from)
+CAREFUL uint64_t two_over_pi_bits(int from)
 {
     int word = from / 32, shift = from % 32;
     uint64_t head = (uint64_t)two_over_pi[word] << 32 | two_over_pi[word + 1];
     return shift == 0 ? head : head << shift | two_over_pi[word + 2] >> (32 - shift);
 }
 /* |x| >= 2^30, finite, as r + tail + quadrant * pi/2. */
-static inline double reduce_far(double x, double *tail, uint64_t *quadrant)
+CAREFUL double reduce_far(double x, double *tail, uint64_t *quadrant)
 {
     uint64_t u = bits_of(x), m = (u & 0x000fffffffffffff) | 0x0010000000000000;
     int from = (int)(u >> 52 & 2047) - 1075 - 2 + 64; /* bits with weight 4 and above after the product are dropped */
@@ -294,7 +300,7 @@ static inline double reduce_far(double x, double *tail, uint64_t *quadrant)
         *quadrant = -*quadrant;
     return sum;
 }
-static inline double sine_far(double x)
+CAREFUL double sine_far(double x)
 {
     double tail;
     uint64_t quadrant;
@@ -303,7 +309,7 @@ static inline double sine_far(double x)
     double r = reduce_far(x, &tail, &quadrant);
     return sine_quadrant(r, tail, quadrant);
 }
-static inline double cosine_far(double x)
+CAREFUL double cosine_far(double x)
 {
     double tail;
     uint64_t quadrant;

@@ -7,20 +7,24 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t oly_float_bits(float f)
+#ifndef OLY_NARROW_INLINE /* kernels/cuda has other qualifiers */
+#define OLY_NARROW_INLINE static inline
+#endif
+
+OLY_NARROW_INLINE uint32_t oly_float_bits(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
-static inline float oly_float_of_bits(uint32_t bits)
+OLY_NARROW_INLINE float oly_float_of_bits(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
 
-static inline float oly_float_of_half(uint16_t h)
+OLY_NARROW_INLINE float oly_float_of_half(uint16_t h)
 {
     uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
     uint32_t bits =
@@ -29,7 +33,7 @@ static inline float oly_float_of_half(uint16_t h)
     return oly_float_of_bits(bits | (uint32_t)(h & 0x8000) << 16);
 }
 
-static inline uint16_t oly_half_of_float(float f)
+OLY_NARROW_INLINE uint16_t oly_half_of_float(float f)
 {
     uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
     /* Adding 0.5 leaves a subnormal's bits, rounded, at the end of the fraction. */
@@ -41,19 +45,19 @@ static inline uint16_t oly_half_of_float(float f)
     return (uint16_t)(half | sign >> 16);
 }
 
-static inline float oly_float_of_bfloat(uint16_t b)
+OLY_NARROW_INLINE float oly_float_of_bfloat(uint16_t b)
 {
     return oly_float_of_bits((uint32_t)b << 16);
 }
 
-static inline uint16_t oly_bfloat_of_float(float f)
+OLY_NARROW_INLINE uint16_t oly_bfloat_of_float(float f)
 {
     uint32_t bits = oly_float_bits(f), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40) : rounded);
 }
 
 /* float8_e4m3fn: 4 bits of exponent, 3 of fraction, no infinities. What rounds beyond 448 becomes NaN. */
-static inline float oly_float_of_e4m3fn(uint8_t b)
+OLY_NARROW_INLINE float oly_float_of_e4m3fn(uint8_t b)
 {
     uint32_t magnitude = (uint32_t)(b & 0x7f) << 20;
     uint32_t bits =
@@ -62,7 +66,7 @@ static inline float oly_float_of_e4m3fn(uint8_t b)
     return oly_float_of_bits(bits | (uint32_t)(b & 0x80) << 24);
 }
 
-static inline uint8_t oly_e4m3fn_of_float(float f)
+OLY_NARROW_INLINE uint8_t oly_e4m3fn_of_float(float f)
 {
     uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
     /* Adding 2^14 leaves a subnormal's bits, rounded, at the end of the fraction. */
@@ -74,12 +78,12 @@ static inline uint8_t oly_e4m3fn_of_float(float f)
 }
 
 /* float8_e5m2: 5 bits of exponent, 2 of fraction: the upper byte of a float16. */
-static inline float oly_float_of_e5m2(uint8_t b)
+OLY_NARROW_INLINE float oly_float_of_e5m2(uint8_t b)
 {
     return oly_float_of_half((uint16_t)(b << 8));
 }
 
-static inline uint8_t oly_e5m2_of_float(float f)
+OLY_NARROW_INLINE uint8_t oly_e5m2_of_float(float f)
 {
     uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
     uint32_t subnormal = oly_float_bits(oly_float_of_bits(magnitude) + 0x1p7f) - 0x43000000u;
@@ -91,7 +95,7 @@ static inline uint8_t oly_e5m2_of_float(float f)
 }
 
 /* From double without rounding twice: what float cannot hold of the fraction is kept as an odd last bit. */
-static inline float oly_float_rounded_to_odd(double d)
+OLY_NARROW_INLINE float oly_float_rounded_to_odd(double d)
 {
     float f = (float)d;
     uint32_t bits = oly_float_bits(f);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The text of a fused kernel for an elementwise group, and its task. The text depends on the program and on how operands are spaced, but
+ * not on extents, strides, constants and addresses: those are in the task. Called by launch_tile.c. */
+#ifndef OLY_CUDA_FUSED_TEXT_H
+#define OLY_CUDA_FUSED_TEXT_H
+#include "cuda/launch.h"
+
+/* A program and the box it runs over, with merged dimensions. */
+typedef struct oly_cuda_group {
+    const oly_tile_program *program;
+    int n_operands; /* loads, stores, iotas */
+    int rank;
+    int64_t n, extent[OLY_MAX_RANK];
+    const int64_t *origin; /* [iotas] */
+    int64_t *stride;       /* [n_operands][OLY_MAX_RANK] */
+    char *const *base;     /* [loads and stores] */
+} oly_cuda_group;
+
+/* Fills in the launch; *text: its source, which the caller frees; NULL: the task would be too large, and the group must be
+ * interpreted. fails OLY_MEMORY. */
+oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, oly_cuda_launch *launch, char **text);
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the tasks of kernel.h and local.h to launches of the CUDA kernels (kernels/cuda/ *.cu): which kernel, how many blocks, and its
+ * task struct (tasks.h). Plain C without CUDA: what launches is the caller's (the CUDA executor, or a test that calls the kernels
+ * compiled for the host), behind oly_cuda_launcher. Nothing here keeps state. Callable by runtime/run/cuda and tests. */
+#ifndef OLY_CUDA_LAUNCH_H
+#define OLY_CUDA_LAUNCH_H
+#include "kernel.h"
+
+/* Most bytes of a task: what every driver takes as parameters of a kernel. */
+#define OLY_CUDA_TASK_BYTES 4000
+
+typedef struct oly_cuda_launch {
+    const char *module; /* the file of the kernel, without .cu; NULL: `source` */
+    const char *kernel;
+    const char *source; /* a generated kernel's text, to be compiled at run time (fused_text.h) */
+    unsigned blocks, threads;
+    unsigned shared; /* bytes of dynamic shared memory */
+    size_t task_bytes;
+    _Alignas(16) unsigned char task[OLY_CUDA_TASK_BYTES];
+} oly_cuda_launch;
+
+/* What a family of kernels needs of its caller. All launches of a call go to one stream, in order. */
+typedef struct oly_cuda_launcher {
+    void *context;
+    int processors; /* of the device: how many blocks are worth having is a multiple of it */
+    oly_status (*launch)(void *context, const oly_cuda_launch *launch);
+    /* A copy of these bytes in the device's memory, 16-byte aligned, which stays as long as launches may read it. Callers may keep one
+     * copy for equal bytes. */
+    oly_status (*constant)(void *context, const void *data, size_t bytes, const void **at);
+    /* Memory of the device for the launches of this call, 256-byte aligned, beside what plans give. */
+    oly_status (*scratch)(void *context, size_t bytes, void **at);
+} oly_cuda_launcher;
+
+/* Each: whether there is a kernel for the task (if not, the caller computes it on the host), and its launches. Pointers are
+ * addresses of the device. fail as the launcher does. */
+bool oly_cuda_has_copy(const oly_copy_task *t);
+oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, void *to, const void *from);
+/* n elements, all equal to the one at `element` (host memory). */
+oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64_t n, void *to, const void *element);
+
+bool oly_cuda_has_tile(const oly_tile_program *program);
+/* fused: generate a kernel for the program (launch.source) instead of interpreting it. */
+oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *program, const oly_tile_box *box,
+                         const oly_tile_operand *loads, const oly_tile_operand *stores, bool fused);
+
+bool oly_cuda_has_reduce(const oly_reduce_task *t);
+oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t, const void *in, void *out);
+
+bool oly_cuda_has_combine(oly_combiner c, oly_dtype dtype);
+/* As oly_combine; outs: n_outs copies of the result. */
+oly_status oly_cuda_combine(const oly_cuda_launcher *l, oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts,
+                            const int *counts, const void *const *sources, int n_outs, void *const *outs, int64_t begin,
+                            int64_t end);
+
+bool oly_cuda_has_gemm(const oly_gemm_task *t);
+oly_status oly_cuda_gemm(const oly_cuda_launcher *l, const oly_gemm_task *t, const void *a, const void *b, void *c);
+
+bool oly_cuda_has_local(const oly_local_task *t);
+oly_status oly_cuda_local(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                          void *scratch);
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches of reductions (reduce.cu): the division into parts is the CPU's (oly_reduce_divide), which fixes the order of sums. */
+#include "cuda/launching.h"
+#include "core/dtype_list.h"
+#include "core/error.h"
+#include "core/min_max.h"
+#include "table.h"
+#include <string.h>
+
+enum { BLOCK = 4096, SMALL = 64, ENOUGH_THREADS = 2048 }; /* threads of a processor that have something to do */
+
+bool oly_cuda_has_reduce(const oly_reduce_task *t)
+{
+    (void)t;
+    return true;
+}
+
+static void add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride)
+{
+    if (d->rank > 0 && d->stride[d->rank - 1] == stride * extent) {
+        d->extent[d->rank - 1] *= extent;
+        d->stride[d->rank - 1] = stride;
+        return;
+    }
+    d->extent[d->rank] = extent;
+    d->stride[d->rank++] = stride;
+}
+
+static void describe(const oly_reduce_task *t, const oly_reduce_shape *s, oly_cuda_reduce_task *r)
+{
+    int last_kept = t->rank - 1;
+    r->combiner = oly_cuda_combiner(t->combiner, t->dtype);
+    r->dtype = oly_is_narrow(t->dtype) ? OLY_FLOAT32 : t->dtype;
+    r->from = t->converts ? t->from : t->dtype;
+    /* elements of a narrow type are accumulators as they are read */
+    if (r->from == (int)t->dtype && r->dtype == OLY_FLOAT32)
+        r->dtype = r->from;
+    r->n_kept = s->kept;
+    r->n_outer = s->outer;
+    r->n_run = s->run;
+    r->parts = s->parts;
+    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
+        last_kept--;
+    for (int d = 0; d < t->rank; d++)
+        if (t->extent[d] != 1)
+            add_dimension(!t->reduced[d] ? &r->kept : d < last_kept ? &r->outer : &r->run, t->extent[d], t->stride[d]);
+}
+
+/* A reduction under way: intermediate results alternate between two halves of scratch memory. */
+typedef struct stages {
+    const oly_cuda_launcher *l;
+    char *scratch[2], *out;
+    int now;
+    int32_t combiner, wide, to; /* types of intermediate results and of the result */
+} stages;
+
+static oly_status run_tree(stages *s, bool last, oly_cuda_tree_task *t)
+{
+    t->combiner = s->combiner;
+    t->in = s->scratch[s->now];
+    s->now ^= 1;
+    t->out = last ? s->out : s->scratch[s->now];
+    t->dtype = s->wide;
+    t->to = last ? s->to : s->wide;
+    return oly_cuda_start(s->l, "reduce", "oly_reduce_tree", oly_cuda_blocks(s->l, t->n, 64), 64, t, sizeof *t);
+}
+
+/* The parts' results, `kept` apart (adjacent parts `apart`), to the result. */
+static oly_status join_parts(stages *s, int64_t kept, int64_t parts, int64_t segment, int64_t element)
+{
+    oly_cuda_tree_task t = {
+        .mode = OLY_TREE_UNIFORM, .n = kept, .length = parts, .parts = 1, .in_segment = segment, .in_element = element};
+    return run_tree(s, true, &t);
+}
+
+static oly_status reserve(stages *s, int64_t elements, size_t bytes)
+{
+    void *at;
+    size_t half = ((size_t)elements * bytes + 255) / 256 * 256;
+    OLY_TRY(s->l->scratch(s->l->context, 2 * half, &at));
+    s->scratch[0] = at;
+    s->scratch[1] = s->scratch[0] + half;
+    return OLY_OK;
+}
+
+static oly_status start(const stages *s, const char *kernel, oly_cuda_reduce_task *r, bool last, int64_t threads)
+{
+    r->out = last ? s->out : s->scratch[0];
+    r->to = last ? s->to : s->wide;
+    return oly_cuda_start(s->l, "reduce", kernel, oly_cuda_blocks(s->l, threads, OLY_CUDA_THREADS), OLY_CUDA_THREADS, r,
+                          sizeof *r);
+}
+
+/* The last dimension is kept. Parts are divided further, into pieces, until there are enough threads. */
+static oly_status by_rows(stages *s, oly_cuda_reduce_task *r, size_t bytes)
+{
+    int64_t longest = (r->n_outer + r->parts - 1) / r->parts, wanted = (int64_t)s->l->processors * ENOUGH_THREADS;
+    r->rows = SMALL;
+    while (r->rows < longest && r->n_kept * r->parts * ((longest + r->rows - 1) / r->rows) > wanted)
+        r->rows *= 2;
+    r->pieces = (longest + r->rows - 1) / r->rows;
+    int64_t threads = r->n_kept * r->parts * r->pieces;
+    if (r->parts * r->pieces == 1)
+        return start(s, "oly_reduce_rows", r, true, threads);
+    OLY_TRY(reserve(s, threads, bytes));
+    OLY_TRY(start(s, "oly_reduce_rows", r, false, threads));
+    if (r->pieces > 1) {
+        oly_cuda_tree_task t = {.mode = OLY_TREE_PIECES,
+                                .n = r->n_kept * r->parts,
+                                .length = r->n_outer,
+                                .parts = r->parts,
+                                .in_element = r->n_kept,
+                                .pieces = r->pieces,
+                                .rows = r->rows};
+        OLY_TRY(run_tree(s, r->parts == 1, &t));
+    }
+    return r->parts == 1 ? OLY_OK : join_parts(s, r->n_kept, r->parts, 1, r->n_kept);
+}
+
+static oly_status by_blocks(stages *s, oly_cuda_reduce_task *r, size_t bytes)
+{
+    r->pieces = (r->n_run + BLOCK - 1) / BLOCK;
+    int64_t results = r->n_kept * r->n_outer * r->pieces, parts = r->parts, sequence = r->pieces;
+    if (r->n_outer * r->pieces == 1)
+        return start(s, "oly_reduce_blocks", r, true, results * OLY_CUDA_THREADS / 8);
+    OLY_TRY(reserve(s, results, bytes));
+    OLY_TRY(start(s, "oly_reduce_blocks", r, false, results * OLY_CUDA_THREADS / 8));
+    if (r->n_outer > 1) {
+        sequence = r->n_outer;
+        if (r->pieces > 1) {
+            oly_cuda_tree_task t = {.mode = OLY_TREE_UNIFORM,
+                                    .n = r->n_kept * r->n_outer,
+                                    .length = r->pieces,
+                                    .parts = 1,
+                                    .in_segment = r->pieces,
+                                    .in_element = 1};
+            OLY_TRY(run_tree(s, false, &t));
+        }
+    }
+    oly_cuda_tree_task t = {.mode = OLY_TREE_PARTS,
+                            .n = r->n_kept * parts,
+                            .length = sequence,
+                            .parts = parts,
+                            .in_segment = sequence,
+                            .in_element = 1};
+    OLY_TRY(run_tree(s, parts == 1, &t));
+    return parts == 1 ? OLY_OK : join_parts(s, r->n_kept, parts, parts, 1);
+}
+
+oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t, const void *in, void *out)
+{
+    oly_reduce_shape shape = oly_reduce_divide(t);
+    oly_cuda_reduce_task r = {.in = in};
+    if (shape.kept == 0)
+        return OLY_OK;
+    if (shape.outer == 0 || shape.run == 0) {
+        char identity[16];
+        oly_combine_identity(t->combiner, t->dtype, identity, 1);
+        return oly_cuda_fill(l, oly_element_bytes[t->dtype], shape.kept, out, identity);
+    }
+    describe(t, &shape, &r);
+    oly_dtype wide = oly_is_narrow(t->dtype) ? OLY_FLOAT32 : t->dtype;
+    stages s = {.l = l, .out = out, .combiner = r.combiner, .wide = (int32_t)wide, .to = (int32_t)t->dtype};
+    size_t bytes = oly_element_bytes[wide];
+    if (shape.run == 1)
+        return by_rows(&s, &r, bytes);
+    if (shape.outer * shape.run < SMALL)
+        return start(&s, "oly_reduce_chain", &r, true, r.n_kept);
+    return by_blocks(&s, &r, bytes);
+}

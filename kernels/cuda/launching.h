@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared by launch*.c. Private to kernels/cuda. */
+#ifndef OLY_CUDA_LAUNCHING_H
+#define OLY_CUDA_LAUNCHING_H
+#include "cuda/launch.h"
+#include "cuda/tasks.h"
+
+/* Blocks for n elements: at most as many as keep the device busy, for kernels whose threads go on to further elements. */
+unsigned oly_cuda_blocks(const oly_cuda_launcher *l, int64_t n, int64_t per_block);
+oly_status oly_cuda_start(const oly_cuda_launcher *l, const char *module, const char *kernel, unsigned blocks,
+                          unsigned threads, const void *task, size_t bytes);
+/* Of bools: or, and. */
+oly_combiner oly_cuda_combiner(oly_combiner c, oly_dtype dtype);
+#endif

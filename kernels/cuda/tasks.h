@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The structs that the kernels of this folder take, filled by launch*.c. Plain data, read as C and as CUDA C++. Pointers are
+ * addresses of the device; strides count elements. */
+#ifndef OLY_CUDA_TASKS_H
+#define OLY_CUDA_TASKS_H
+#if defined __cplusplus && !defined OLYMPUS_LIBRARY
+#define OLYMPUS_LIBRARY /* public functions are no macros: oly_rank of device.h is another */
+#endif
+#include "kernel.h"
+
+enum { OLY_CUDA_THREADS = 256, OLY_CUDA_OPERANDS = 128 };
+
+/* copy.cu: n elements of a box of `rank` dimensions, innermost last. */
+typedef struct oly_cuda_copy_task {
+    char *to;
+    const char *from;
+    int64_t n;
+    int32_t rank;
+    int32_t tile; /* the dimension in which the source is dense, if that is not the innermost (transposes); else -1 */
+    int64_t extent[OLY_MAX_RANK], to_stride[OLY_MAX_RANK], from_stride[OLY_MAX_RANK];
+} oly_cuda_copy_task;
+
+typedef struct oly_cuda_fill_task {
+    char *to;
+    int64_t n;
+    uint64_t element[2];
+} oly_cuda_fill_task;
+
+/* tile.cu: an instruction of a tile program. Of an iota `attribute` is the number of its row of strides and value[0] its origin. */
+typedef struct oly_cuda_instruction {
+    uint16_t op;
+    uint8_t dtype, to;
+    int16_t in[3], out;
+    int32_t attribute, unused;
+    uint64_t value[2];
+} oly_cuda_instruction;
+
+/* What does not change from call to call, in the device's memory; followed by the instructions and, for each operand (loads, stores,
+ * iotas), `rank` strides. */
+typedef struct oly_cuda_program {
+    int32_t rank, n_loads, n_stores, n_instructions;
+    int64_t n;
+    int64_t extent[OLY_MAX_RANK];
+    int16_t reg[OLY_CUDA_OPERANDS];
+    uint8_t dtype[OLY_CUDA_OPERANDS];
+} oly_cuda_program;
+
+typedef struct oly_cuda_tile_task {
+    const oly_cuda_program *program;
+    char *base[OLY_CUDA_OPERANDS];
+} oly_cuda_tile_task;
+
+/* reduce.cu: some dimensions of a box, merged. */
+typedef struct oly_cuda_dims {
+    int32_t rank, unused;
+    int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
+} oly_cuda_dims;
+
+typedef struct oly_cuda_reduce_task {
+    const char *in;
+    char *out;
+    int32_t combiner;
+    int32_t from, dtype; /* of the elements in memory, and of those combined */
+    int32_t to;          /* of what is written: dtype, or the type in which it is combined */
+    int32_t parts;       /* of the reduced elements: by `outer` if it is more than 1, else by blocks of `run` */
+    int32_t unused;
+    int64_t n_kept, n_outer, n_run;
+    int64_t pieces; /* of each part (rows) or run (blocks); a result is written for each */
+    int64_t rows;   /* of a piece: a power of 2 */
+    oly_cuda_dims kept, outer, run;
+} oly_cuda_reduce_task;
+
+/* reduce.cu: segments of intermediate results, each combined as a tree of adjacent pairs. */
+enum {
+    OLY_TREE_UNIFORM, /* segment s: `length` elements from s * in_segment on, in_element apart */
+    OLY_TREE_PARTS, /* s = result * parts + part: elements [length * part / parts, length * (part + 1) / parts) of the result */
+    OLY_TREE_PIECES, /* s = part * in_element + result: the pieces of `rows` rows of a part of `length` rows */
+};
+typedef struct oly_cuda_tree_task {
+    const char *in;
+    char *out;
+    int32_t combiner, dtype, to, mode;
+    int64_t n, length, parts, in_segment, in_element, pieces, rows;
+} oly_cuda_tree_task;
+
+/* combine.cu: a reduction of several arrays; the order is a program for a stack: k < 128: load source k; 255: combine the two at
+ * the top. */
+enum { OLY_CUDA_SOURCES = 64, OLY_CUDA_STACK = 16 };
+typedef struct oly_cuda_combine_task {
+    const char *source[OLY_CUDA_SOURCES];
+    char *out[OLY_CUDA_SOURCES];
+    int64_t begin, end;
+    int32_t combiner, dtype, n_steps, n_outs;
+    uint8_t step[2 * OLY_CUDA_SOURCES];
+} oly_cuda_combine_task;
+
+/* gemm.cu */
+typedef struct oly_cuda_gemm_task {
+    oly_gemm_task task;
+    const char *a, *b;
+    char *c;
+} oly_cuda_gemm_task;
+
+/* local*.cu: operands and settings of a task of local.h. */
+enum { OLY_CUDA_LOCAL_OPERANDS = 6 };
+typedef struct oly_cuda_local_operand {
+    int32_t dtype, rank;
+    int64_t size[OLY_MAX_RANK], origin[OLY_MAX_RANK], extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
+    const char *base;
+} oly_cuda_local_operand;
+typedef struct oly_cuda_local_task {
+    int32_t op, n_in, dimension, reverse, n_batch, n_axes, mode, partial, part, phase;
+    int32_t axes[OLY_MAX_RANK];
+    char *to, *scratch;
+    int64_t n; /* threads with work */
+    oly_cuda_local_operand out, in[OLY_CUDA_LOCAL_OPERANDS];
+    oly_sliding_window window;
+} oly_cuda_local_task;
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  CUDA kernels of elementwise groups, conversions and copies give the CPU's bits. */
+#include "kernel_launcher.h"
+#include <math.h>
+
+enum { N = 700 };
+
+/* -- every operation on every type ------------------------------------------------------------------------------------------ */
+
+typedef struct row {
+    const char *name;
+    int op, operands;
+    char result; /* s: same, b: bool, p: part, j: joined */
+    bool types[OLY_N_DTYPES];
+} row;
+
+#define T_BOOLS         [OLY_BOOL] = 1
+#define T_INTEGERS      [OLY_INT8... OLY_UINT64] = 1
+#define T_FLOATS        [OLY_FLOAT8_E4M3FN... OLY_FLOAT64] = 1
+#define T_COMPLEX       [OLY_COMPLEX64... OLY_COMPLEX128] = 1
+#define OLY_BOOLS       T_BOOLS
+#define OLY_INTEGERS    T_INTEGERS
+#define OLY_FLOATS      T_FLOATS
+#define OLY_COMPLEX     T_COMPLEX
+#define OLY_NUMBERS     T_INTEGERS, T_FLOATS
+#define OLY_ANY         T_BOOLS, T_INTEGERS, T_FLOATS
+#define OLY_ALL_NUMBERS T_INTEGERS, T_FLOATS, T_COMPLEX
+#define OLY_ALL         T_BOOLS, T_INTEGERS, T_FLOATS, T_COMPLEX
+#define OLY_INEXACT     T_FLOATS, T_COMPLEX
+#define OLY_BITS        T_BOOLS, T_INTEGERS
+#define OLY_EVERY_FLOAT T_FLOATS
+static const row rows[] = {
+#define OLY_TILE_UNARY(name, types, ...)      {#name, OLY_TILE_##name, 1, 's', {types}},
+#define OLY_TILE_PART(name, types, ...)       {#name, OLY_TILE_##name, 1, 'p', {types}},
+#define OLY_TILE_TEST(name, types, ...)       {#name, OLY_TILE_##name, 1, 'b', {types}},
+#define OLY_TILE_BINARY(name, types, ...)     {#name, OLY_TILE_##name, 2, 's', {types}},
+#define OLY_TILE_FAR_BINARY(name, types, ...) {#name, OLY_TILE_##name, 2, 's', {types}},
+#define OLY_TILE_COMPARE(name, types, ...)    {#name, OLY_TILE_##name, 2, 'b', {types}},
+#define OLY_TILE_JOIN(name, types, ...)       {#name, OLY_TILE_##name, 2, 'j', {types}},
+#include "elementwise.def"
+#include "elementwise_math.def"
+};
+
+static oly_dtype result_of(const row *r, oly_dtype d)
+{
+    switch (r->result) {
+    case 'b': return OLY_BOOL;
+    case 'p': return d == OLY_COMPLEX64 ? OLY_FLOAT32 : d == OLY_COMPLEX128 ? OLY_FLOAT64 : d;
+    case 'j': return d == OLY_FLOAT64 ? OLY_COMPLEX128 : OLY_COMPLEX64;
+    default: return d;
+    }
+}
+
+static void run_program(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                        const oly_tile_operand *stores, const oly_tile_operand *on_gpu)
+{
+    for (int c = 0, n = oly_tile_chunks(p, box); c < n; c++)
+        oly_tile_run(p, box, loads, stores, c, n);
+    assert_int_equal(oly_cuda_tile(&launcher, p, box, loads, on_gpu, false), OLY_OK);
+}
+
+/* Largest difference of two floating results in units of the last place of the larger one. */
+static double distance(oly_dtype d, int64_t n, const void *a, const void *b)
+{
+    double worst = 0;
+    bool single = d == OLY_FLOAT32 || d == OLY_COMPLEX64;
+    int parts = d == OLY_COMPLEX64 || d == OLY_COMPLEX128 ? 2 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        double size = 0, away = 0;
+        for (int k = 0; k < parts; k++) {
+            double x = single ? ((const float *)a)[i * parts + k] : ((const double *)a)[i * parts + k];
+            double y = single ? ((const float *)b)[i * parts + k] : ((const double *)b)[i * parts + k];
+            if (!isfinite(x) || !isfinite(y))
+                continue;
+            size = fmax(size, fmax(fabs(x), fabs(y)));
+            away = fmax(away, fabs(x - y));
+        }
+        if (size > 0)
+            worst = fmax(worst, away / (size * (single ? 0x1p-23 : 0x1p-52)));
+    }
+    return worst;
+}
+
+/* Rows whose functions are the C library's, on the CPU: their last bits may differ. */
+static bool may_differ(const row *r, oly_dtype d)
+{
+    if (d == OLY_COMPLEX64 || d == OLY_COMPLEX128)
+        return strchr("sp", r->result) && strcmp(r->name, "neg") && strcmp(r->name, "add") && strcmp(r->name, "sub") &&
+               strcmp(r->name, "mul") && strcmp(r->name, "max") && strcmp(r->name, "min") && strcmp(r->name, "conj") &&
+               strcmp(r->name, "real") && strcmp(r->name, "imag") && strcmp(r->name, "square");
+    return false;
+}
+
+static void one_operation(const row *r, oly_dtype d)
+{
+    oly_dtype to = result_of(r, d);
+    oly_tile_instruction c = {
+        .op = (uint16_t)r->op, .dtype = d, .to = to, .in = {0, r->operands > 1 ? 1 : -1, -1}, .out = 2};
+    int16_t loads_at[] = {0, 1}, store_at[] = {2};
+    uint8_t load_types[] = {d, d}, store_types[] = {to};
+    oly_tile_program p = {1, &c, r->operands, 1, loads_at, load_types, store_at, store_types, 3};
+    void *x = random_array(d, N), *y = random_array(d, N), *cpu = random_array(to, N), *gpu = random_array(to, N);
+    oly_tile_box box = {.rank = 1, .extent = {N}, .whole = {N}};
+    oly_tile_operand loads[] = {{x, {1}}, {y, {1}}}, store = {cpu, {1}}, other = {gpu, {1}};
+    run_program(&p, &box, loads, &store, &other);
+    int64_t k = first_difference(to, N, cpu, gpu);
+    if (may_differ(r, d)) {
+        double away = distance(to, N, cpu, gpu);
+        if (getenv("SHOW_DISTANCE") && away > 4)
+            printf("%s of %s: %g ulp\n", r->name, oly_dtype_name(d), away);
+    } else if (k >= 0) {
+        size_t a = oly_dtype_size(d), b = oly_dtype_size(to);
+        double xv = d == OLY_FLOAT32 ? ((float *)x)[k] : d == OLY_FLOAT64 ? ((double *)x)[k] : 0;
+        (void)a;
+        fail_msg("%s of %s differs at %d, x %.17g: CPU %08x%08x, GPU %08x%08x", r->name, oly_dtype_name(d), (int)k, xv,
+                 b > 4 ? ((unsigned *)cpu)[2 * k + 1] : 0,
+                 b >= 4 ? ((unsigned *)cpu)[b / 4 * (size_t)k] : ((unsigned char *)cpu)[b * (size_t)k],
+                 b > 4 ? ((unsigned *)gpu)[2 * k + 1] : 0,
+                 b >= 4 ? ((unsigned *)gpu)[b / 4 * (size_t)k] : ((unsigned char *)gpu)[b * (size_t)k]);
+    }
+    free(x), free(y), free(cpu), free(gpu);
+    free_kept();
+}
+
+static void every_operation(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (int d = 0; d < OLY_N_DTYPES; d++)
+            if (rows[k].types[d] && !(rows[k].op == OLY_TILE_complex && d != OLY_FLOAT32 && d != OLY_FLOAT64))
+                one_operation(&rows[k], (oly_dtype)d);
+}
+
+static void every_conversion(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int from = 0; from < OLY_N_DTYPES; from++)
+        for (int to = 0; to < OLY_N_DTYPES; to++) {
+            row r = {"convert", OLY_TILE_convert, 1, 's', {0}};
+            oly_tile_instruction c = {
+                .op = OLY_TILE_convert, .dtype = (uint8_t)from, .to = (uint8_t)to, .in = {0, -1, -1}, .out = 1};
+            int16_t load_at[] = {0}, store_at[] = {1};
+            uint8_t load_types[] = {(uint8_t)from}, store_types[] = {(uint8_t)to};
+            oly_tile_program p = {1, &c, 1, 1, load_at, load_types, store_at, store_types, 2};
+            void *x = random_array((oly_dtype)from, N), *cpu = random_array((oly_dtype)to, N),
+                 *gpu = random_array((oly_dtype)to, N);
+            oly_tile_box box = {.rank = 1, .extent = {N}, .whole = {N}};
+            oly_tile_operand load = {x, {1}}, store = {cpu, {1}}, other = {gpu, {1}};
+            run_program(&p, &box, &load, &store, &other);
+            if (first_difference((oly_dtype)to, N, cpu, gpu) >= 0)
+                fail_msg("%s from %s to %s differs at %d", r.name, oly_dtype_name((oly_dtype)from),
+                         oly_dtype_name((oly_dtype)to), (int)first_difference((oly_dtype)to, N, cpu, gpu));
+            free(x), free(cpu), free(gpu);
+            free_kept();
+        }
+}
+
+/* -- random programs over random boxes --------------------------------------------------------------------------------------- */
+
+typedef struct drawn {
+    oly_tile_instruction code[24];
+    int16_t load_at[4], store_at[2];
+    uint8_t load_types[4], store_types[2], type[32];
+    oly_tile_program program;
+    oly_tile_box box;
+    oly_tile_operand loads[4], stores[2], others[2];
+    void *memory[8];
+    int64_t elements[8];
+} drawn;
+
+static void draw_program(drawn *g)
+{
+    static const uint8_t kinds[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_BFLOAT16,  OLY_FLOAT64,
+                                    OLY_INT32,   OLY_INT8,    OLY_COMPLEX64, OLY_BOOL};
+    int reg = 0, n_loads = 1 + random_below(3), n = 2 + random_below(18);
+    uint8_t kind = kinds[random_below(sizeof kinds)];
+    for (int k = 0; k < n_loads; k++, reg++) {
+        g->load_at[k] = (int16_t)reg;
+        g->load_types[k] = g->type[reg] = random_below(4) ? kind : kinds[random_below(sizeof kinds)];
+    }
+    for (int k = 0; k < n; k++, reg++) {
+        oly_tile_instruction *c = &g->code[k];
+        *c = (oly_tile_instruction){.in = {-1, -1, -1}, .out = (int16_t)reg, .to = kind, .dtype = kind};
+        int x = random_below(reg), y = random_below(reg), choice = random_below(8);
+        if (choice == 0) {
+            c->op = OLY_TILE_splat;
+            random_element((oly_dtype)kind, &c->value);
+        } else if (choice == 1 && kind != OLY_BOOL) {
+            c->op = OLY_TILE_iota;
+            c->attribute = random_below(g->box.rank + 1) - 1;
+        } else if (choice == 2 && g->type[x] != OLY_BOOL && g->type[x] == g->type[y]) {
+            *c = (oly_tile_instruction){.op = OLY_TILE_lt,
+                                        .dtype = g->type[x],
+                                        .to = OLY_BOOL,
+                                        .in = {(int16_t)x, (int16_t)y, -1},
+                                        .out = (int16_t)reg};
+        } else if (choice == 3 && g->type[x] == OLY_BOOL && g->type[y] == g->type[0]) {
+            *c = (oly_tile_instruction){.op = OLY_TILE_select,
+                                        .dtype = g->type[0],
+                                        .to = g->type[0],
+                                        .in = {(int16_t)x, (int16_t)y, 0},
+                                        .out = (int16_t)reg};
+        } else if (choice < 6 && g->type[x] == g->type[y]) {
+            static const uint16_t ops[] = {OLY_TILE_add, OLY_TILE_mul, OLY_TILE_max, OLY_TILE_min};
+            *c = (oly_tile_instruction){.op = ops[random_below(4)],
+                                        .dtype = g->type[x],
+                                        .to = g->type[x],
+                                        .in = {(int16_t)x, (int16_t)y, -1},
+                                        .out = (int16_t)reg};
+        } else {
+            *c = (oly_tile_instruction){.op = OLY_TILE_convert,
+                                        .dtype = g->type[x],
+                                        .to = kind,
+                                        .in = {(int16_t)x, -1, -1},
+                                        .out = (int16_t)reg};
+        }
+        g->type[reg] = c->to;
+    }
+    int n_stores = 1 + random_below(2);
+    for (int k = 0; k < n_stores; k++) {
+        g->store_at[k] = (int16_t)(reg - 1 - k);
+        g->store_types[k] = g->type[reg - 1 - k];
+    }
+    g->program =
+        (oly_tile_program){n, g->code, n_loads, n_stores, g->load_at, g->load_types, g->store_at, g->store_types, reg};
+}
+
+/* An operand of the box: dense in some order of its dimensions, with gaps, or repeated along some. */
+static void draw_operand(drawn *g, int k, oly_dtype dtype, bool store, oly_tile_operand *o, oly_tile_operand *other)
+{
+    int64_t span = 1;
+    int order[3] = {0, 1, 2}, rank = g->box.rank;
+    if (random_below(3) == 0)
+        for (int i = 0; i < rank; i++) {
+            int j = random_below(rank), t = order[i];
+            order[i] = order[j], order[j] = t;
+        }
+    memset(o, 0, sizeof *o);
+    bool gaps = random_below(4) == 0;
+    for (int i = rank - 1; i >= 0; i--) {
+        bool repeated = !store && random_below(5) == 0;
+        o->stride[order[i]] = repeated ? 0 : span;
+        if (!repeated)
+            span *= g->box.extent[order[i]] + (gaps ? random_below(3) : 0);
+    }
+    g->elements[k] = span;
+    o->base = g->memory[k] = random_array(dtype, span);
+    if (store) {
+        *other = *o;
+        other->base = g->memory[k + 2] = malloc((size_t)(span + 8) * oly_dtype_size(dtype));
+        memcpy(other->base, o->base, (size_t)span * oly_dtype_size(dtype));
+    }
+}
+
+static void draw(drawn *g)
+{
+    memset(g, 0, sizeof *g);
+    g->box.rank = 1 + random_below(3);
+    for (int d = 0; d < g->box.rank; d++) {
+        g->box.extent[d] = 1 + random_below(d == g->box.rank - 1 ? 200 : 12);
+        g->box.origin[d] = random_below(5);
+        g->box.whole[d] = g->box.extent[d] + 10;
+    }
+    draw_program(g);
+    for (int k = 0; k < g->program.n_loads; k++)
+        draw_operand(g, k, (oly_dtype)g->load_types[k], false, &g->loads[k], NULL);
+    for (int k = 0; k < g->program.n_stores; k++)
+        draw_operand(g, 4 + k, (oly_dtype)g->store_types[k], true, &g->stores[k], &g->others[k]);
+}
+
+static void random_programs(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 300; round++) {
+        drawn g;
+        draw(&g);
+        run_program(&g.program, &g.box, g.loads, g.stores, g.others);
+        for (int k = 0; k < g.program.n_stores; k++)
+            if (first_difference((oly_dtype)g.store_types[k], g.elements[4 + k], g.stores[k].base, g.others[k].base) >=
+                0)
+                fail_msg("program %d, store %d differs at %d", round, k,
+                         (int)first_difference((oly_dtype)g.store_types[k], g.elements[4 + k], g.stores[k].base,
+                                               g.others[k].base));
+        for (int k = 0; k < 8; k++)
+            free(g.memory[k]);
+        free_kept();
+    }
+}
+
+/* -- copies -------------------------------------------------------------------------------------------------------------------- */
+
+static void copies(void **state)
+{
+    (void)state;
+    need_kernels();
+    static const size_t sizes[] = {1, 2, 4, 8, 16};
+    for (int round = 0; round < 300; round++) {
+        size_t bytes = sizes[random_below(5)];
+        oly_copy_task t = {.element_bytes = bytes, .rank = random_below(4)};
+        int order[3] = {0, 1, 2};
+        int64_t to_span = 1, from_span = 1;
+        for (int i = 0; i < t.rank; i++) {
+            int j = random_below(t.rank), x = order[i];
+            order[i] = order[j], order[j] = x;
+            t.extent[i] = random_below(10) ? 1 + random_below(random_below(3) ? 10 : 70) : 0;
+        }
+        for (int i = t.rank - 1; i >= 0; i--) {
+            t.to_stride[i] = to_span;
+            to_span *= t.extent[i] + random_below(2);
+            t.from_stride[order[i]] = random_below(6) ? from_span : 0;
+            from_span *= t.extent[order[i]] + random_below(2);
+        }
+        char *from = random_array(OLY_UINT8, (from_span + 1) * (int64_t)bytes),
+             *cpu = calloc((size_t)to_span + 1, bytes), *gpu = calloc((size_t)to_span + 1, bytes);
+        for (int c = 0, n = oly_copy_chunks(&t); c < n; c++)
+            oly_copy_run(&t, cpu, from, c, n);
+        assert_int_equal(oly_cuda_copy(&launcher, &t, gpu, from), OLY_OK);
+        if (memcmp(cpu, gpu, (size_t)to_span * bytes))
+            fail_msg("copy %d of %d bytes, rank %d differs", round, (int)bytes, t.rank);
+        free(from), free(cpu), free(gpu);
+    }
+}
+
+static void arrays_combined(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 200; round++) {
+        oly_dtype d = (oly_dtype)random_below(OLY_N_DTYPES);
+        oly_combiner c = (oly_combiner)random_below(d < OLY_FLOAT8_E4M3FN && d != OLY_BOOL ? OLY_N_COMBINERS : 4);
+        int counts[2] = {1 + random_below(round % 2 ? 40 : 6), round % 2 ? 1 : 1 + random_below(5)},
+            n = counts[0] * counts[1];
+        void *x[64], *cpu = random_array(d, 100), *outs[2] = {random_array(d, 100), random_array(d, 100)};
+        for (int k = 0; k < n; k++)
+            x[k] = random_array(d, 100);
+        bool in_pairs = random_below(2);
+        oly_combine(c, d, in_pairs, 2, counts, (const void *const *)x, cpu, 3, 98);
+        assert_int_equal(oly_cuda_combine(&launcher, c, d, in_pairs, 2, counts, (const void *const *)x, 2, outs, 3, 98),
+                         OLY_OK);
+        size_t at = 3 * oly_dtype_size(d);
+        for (int k = 0; k < 2; k++)
+            if (first_difference(d, 95, (char *)cpu + at, (char *)outs[k] + at) >= 0)
+                fail_msg("combiner %d of %s differs", c, oly_dtype_name(d));
+        for (int k = 0; k < n; k++)
+            free(x[k]);
+        free(cpu), free(outs[0]), free(outs[1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation), cmocka_unit_test(every_conversion),
+                                       cmocka_unit_test(random_programs), cmocka_unit_test(copies),
+                                       cmocka_unit_test(arrays_combined)};
+    return CHECK_MAIN(tests);
+}
