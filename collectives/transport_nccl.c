@@ -72,10 +72,12 @@ static struct {
     int n_packed, packed_room;
 } flights;
 
+/* Others would wait for this rank: they are told. */
 static oly_status failed(const char *call, int result)
 {
-    oly_world_break(OLY_MPI);
-    return oly_fail(OLY_MPI, "%s: %s", call, job.nccl->GetErrorString(result));
+    oly_status st = oly_fail(OLY_MPI, "%s: %s", call, job.nccl->GetErrorString(result));
+    oly_world_tell(st);
+    return st;
 }
 
 static oly_status said(const char *call, int result)
