@@ -35,9 +35,7 @@ static oly_status copy_value(int device, void *to, const void *from, size_t byte
 
 const oly_executor *oly_executor_cuda(void)
 {
-    static oly_executor cuda = {.name = "cuda", .write = write_value, .copy = copy_value};
-#if __has_include("cuda/launch.h")
-    cuda.launch = oly_cuda_launch_share;
-#endif
+    static oly_executor cuda = {
+        .name = "cuda", .launch = oly_cuda_launch_share, .write = write_value, .copy = copy_value};
     return &cuda;
 }
