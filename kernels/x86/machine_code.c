@@ -294,21 +294,20 @@ static void write_function(generator *g, const int16_t *pins, int n_pins)
 /* The values that registers keep for a whole row: those that are used most. */
 static int choose_pins(generator *g, int16_t *pins)
 {
+    bool kept[MOST_VALUES] = {false};
     int n = 0, room = g->n_registers[VECTORS] - g->most[VECTORS];
-    while (n < room) {
+    for (; n < room; n++) {
         int best = -1;
         for (int k = 0; k < g->n_values; k++) {
             const value *v = &g->value[k];
-            bool kept = false;
-            for (int j = 0; j < n; j++)
-                kept = kept || pins[j] == k;
-            if (v->invariant && v->uses > 0 && v->dtype != OLY_BOOL && !kept &&
+            if (v->invariant && v->uses > 0 && v->dtype != OLY_BOOL && !kept[k] &&
                 (best < 0 || v->uses > g->value[best].uses))
                 best = k;
         }
         if (best < 0)
             break;
-        pins[n++] = (int16_t)best;
+        kept[best] = true;
+        pins[n] = (int16_t)best;
     }
     return n;
 }

@@ -14,7 +14,7 @@ typedef struct oly_group_counts {
     int64_t compiled, refused; /* programs; refused: left to the interpreter */
     int64_t runs;              /* calls of machine code */
     int64_t bytes;             /* of executable memory */
-    int64_t ticks;             /* nanoseconds spent on making code */
+    int64_t ticks;             /* nanoseconds of processor time spent on making code */
 } oly_group_counts;
 oly_group_counts oly_group_counted(void);
 /* Element operations that a program computes before it is compiled; for tests. Returns what it was. */
