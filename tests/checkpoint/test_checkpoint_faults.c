@@ -345,7 +345,7 @@ static void damage_every(const char *file, long step)
         assert_int_equal(restored(), 1);
         oly_sync("read");
         change(file, at, by, false);
-        oly_sync("mended");
+        oly_sync("whole again");
     }
     assert_int_equal(restored(), 2);
 }

@@ -8,24 +8,6 @@
 #include <math.h>
 #include <unistd.h>
 
-static int set_up(void **state)
-{
-    (void)state;
-    check_begin();
-    oly_enable_x64(true);
-    check_files_begin();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    faulty_storage_end();
-    check_files_end();
-    check_end();
-    return 0;
-}
-
 static void put(const char *name, const char *text)
 {
     if (oly_process_index() == 0) {
@@ -45,19 +27,11 @@ static void has_text(const char *name, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void expect_error(oly_status got, oly_status wanted, const char *part)
-{
-    assert_int_equal(got, wanted);
-    if (!strstr(oly_last_error(), part))
-        fail_msg("\"%s\" is not in the message \"%s\"", part, oly_last_error());
-    oly_clear_error();
-}
-
 static void refused(const char *text, oly_dtype dtype, oly_status status, const char *part)
 {
     put("wrong.csv", text);
     assert_null(oly_load_csv(check_files_path("wrong.csv"), dtype, oly_named(oly_make_mesh("i=8"), "i")));
-    expect_error(oly_last_status(), status, part);
+    CHECK_FAILS(oly_last_status(), status, part);
 }
 
 static void tables_come_back(void **state)
@@ -126,13 +100,13 @@ static void errors_have_line_and_column(void **state)
     refused("# only this\n\n", OLY_FLOAT32, OLY_IO, "no line with numbers");
     refused("1\n", OLY_COMPLEX64, OLY_DTYPE, "oly_real");
     oly_array x = oly_arange(4, OLY_INT32);
-    expect_error(oly_save_csv(check_files_path("x.csv"), x, .delimiter = "ab"), OLY_INVALID, "delimiter");
-    expect_error(oly_save_csv(check_files_path("x.csv"), x, .delimiter = "-"), OLY_INVALID, "delimiter");
-    expect_error(oly_save_csv(check_files_path("x.csv"), oly_full(1, OLY_INT32)), OLY_SHAPE, "rows and columns");
-    expect_error(oly_save_csv(check_files_path("no/x.csv"), x), OLY_IO, "No such file");
+    CHECK_FAILS(oly_save_csv(check_files_path("x.csv"), x, .delimiter = "ab"), OLY_INVALID, "delimiter");
+    CHECK_FAILS(oly_save_csv(check_files_path("x.csv"), x, .delimiter = "-"), OLY_INVALID, "delimiter");
+    CHECK_FAILS(oly_save_csv(check_files_path("x.csv"), oly_full(1, OLY_INT32)), OLY_SHAPE, "rows and columns");
+    CHECK_FAILS(oly_save_csv(check_files_path("no/x.csv"), x), OLY_IO, "No such file");
     int last = oly_process_count() - 1;
     faulty_storage_begin(&(faulty_disk){.calls = FAULTY_SYNC, .fail_at = oly_process_index() == last, .error = ENOSPC});
-    expect_error(oly_save_csv(check_files_path("x.csv"), x), OLY_IO, "No space left");
+    CHECK_FAILS(oly_save_csv(check_files_path("x.csv"), x), OLY_IO, "No space left");
     faulty_storage_end();
     assert_string_equal(check_files_names(), "wrong.csv");
 }
@@ -152,7 +126,7 @@ static void large_tables(void **state)
     oly_sync("large");
     oly_sharding split = oly_named(oly_make_mesh("i=4, j=2"), "i, j");
     assert_null(oly_load_csv(check_files_path("large.csv"), OLY_INT32, split));
-    expect_error(oly_last_status(), OLY_PARSE, "columns");
+    CHECK_FAILS(oly_last_status(), OLY_PARSE, "columns");
     if (oly_process_index() == 0) {
         FILE *file = fopen(check_files_path("large.csv"), "w");
         for (int k = 0; k < ROWS; k++) {
@@ -174,7 +148,7 @@ static void large_tables(void **state)
     assert_float_equal(oly_item(oly_sum(x)), -(double)ROWS * (ROWS - 1) / 2, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, check_files_set_up, check_files_tear_down)
 
 int main(void)
 {

@@ -12,24 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int set_up(void **state)
-{
-    (void)state;
-    check_begin();
-    oly_enable_x64(true);
-    check_files_begin();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    faulty_storage_end();
-    check_files_end();
-    check_end();
-    return 0;
-}
-
 /* Bytes that are good elements of any type: bools are 0 or 1, floats small numbers. */
 static void fill(oly_dtype dtype, int64_t n, unsigned char *bytes)
 {
@@ -125,19 +107,10 @@ static void empty_and_scalar_arrays(void **state)
 
 /* -- failures -------------------------------------------------------------------------------------------------------------------- */
 
-static void expect_error(oly_status got, oly_status wanted, const char *part)
-{
-    assert_int_equal(got, wanted);
-    assert_int_equal(oly_last_status(), wanted);
-    if (!strstr(oly_last_error(), part))
-        fail_msg("\"%s\" is not in the message \"%s\"", part, oly_last_error());
-    oly_clear_error();
-}
-
 static void refused(oly_array got, oly_status wanted, const char *part)
 {
     assert_null(got);
-    expect_error(oly_last_status(), wanted, part);
+    CHECK_FAILS(oly_last_status(), wanted, part);
 }
 
 static void every_failing_call_leaves_everything_as_it_was(void **state)
@@ -165,7 +138,7 @@ static void every_failing_call_leaves_everything_as_it_was(void **state)
             faulty_storage_end();
             bool renamed =
                 guilty == 0 && calls == all[0]; /* the folder's synchronisation fails: the file is there already */
-            expect_error(st, OLY_IO, "No space left on device");
+            CHECK_FAILS(st, OLY_IO, "No space left on device");
             if (!renamed) {
                 assert_string_equal(check_files_names(), "x.npy y.npy");
                 assert_float_equal(oly_item(oly_sum(oly_load_npy(check_files_path("x.npy"), oly_named(mesh, "i")))), 21,
@@ -173,10 +146,10 @@ static void every_failing_call_leaves_everything_as_it_was(void **state)
             }
             assert_int_equal(oly_save_npy(check_files_path("x.npy"), old), OLY_OK);
         }
-    expect_error(oly_save_npy(check_files_path("no/where.npy"), x), OLY_IO, "no/where.npy: No such file or directory");
-    expect_error(oly_save_npy(check_files_folder(), x), OLY_IO, "a folder");
-    expect_error(oly_save_npy("/dev/null", x), OLY_IO, "no regular file");
-    expect_error(oly_save_npy("/proc/x.npy", x), OLY_IO, "cannot write /proc/x.npy");
+    CHECK_FAILS(oly_save_npy(check_files_path("no/where.npy"), x), OLY_IO, "no/where.npy: No such file or directory");
+    CHECK_FAILS(oly_save_npy(check_files_folder(), x), OLY_IO, "a folder");
+    CHECK_FAILS(oly_save_npy("/dev/null", x), OLY_IO, "no regular file");
+    CHECK_FAILS(oly_save_npy("/proc/x.npy", x), OLY_IO, "cannot write /proc/x.npy");
     assert_string_equal(check_files_names(), "x.npy y.npy");
 }
 
@@ -188,7 +161,7 @@ static void a_full_disk_on_one_rank_is_an_error_on_all(void **state)
     snprintf(rank, sizeof rank, "(on rank %d)", last);
     oly_array x = oly_device_put(oly_arange(4000, OLY_FLOAT32), oly_named(oly_make_mesh("i=8"), "i"));
     faulty_storage_begin(&(faulty_disk){.room = oly_process_index() == last ? 15000 : 0});
-    expect_error(oly_save_npy(check_files_path("x.npy"), x), OLY_IO, oly_process_count() > 1 ? rank : "No space left");
+    CHECK_FAILS(oly_save_npy(check_files_path("x.npy"), x), OLY_IO, oly_process_count() > 1 ? rank : "No space left");
     faulty_storage_end();
     assert_string_equal(check_files_names(), "");
     faulty_storage_begin(&(faulty_disk){.longest_write = 100, .calls = FAULTY_WRITE}); /* short writes are no failure */
@@ -235,8 +208,8 @@ static void damaged_files_are_refused(void **state)
     if (oly_process_count() > 1) {
         refused(oly_load_npy(check_files_path(oly_process_index() ? "t.npy" : "x.npy"), split), OLY_DIVERGED,
                 "different arguments");
-        expect_error(oly_save_npy(check_files_path(oly_process_index() ? "t.npy" : "x.npy"), oly_arange(3, OLY_INT32)),
-                     OLY_DIVERGED, "different arguments");
+        CHECK_FAILS(oly_save_npy(check_files_path(oly_process_index() ? "t.npy" : "x.npy"), oly_arange(3, OLY_INT32)),
+                    OLY_DIVERGED, "different arguments");
     }
 }
 
@@ -258,7 +231,7 @@ static void ranks_that_see_different_files(void **state)
     assert_int_equal(chdir(own ? check_files_path("own") : check_files_folder()), 0);
     if (oly_process_count() > 1) {
         refused(oly_load_npy("x.npy", oly_named(oly_make_mesh("i=8"), "i")), OLY_IO, "not the same file everywhere");
-        expect_error(oly_save_npy("y.npy", x), OLY_IO, "a file system that all hosts share");
+        CHECK_FAILS(oly_save_npy("y.npy", x), OLY_IO, "a file system that all hosts share");
     }
     assert_int_equal(chdir(before), 0);
     assert_string_equal(check_files_names(), "own x.npy");
@@ -280,7 +253,7 @@ static void not_while_tracing(void **state)
         oly_array y = NULL, x = oly_arange(3, OLY_FLOAT32);
         oly_fn f = oly_jit(traced, 1, 1, .user = saves ? &saves : NULL);
         assert_int_not_equal(oly_call(f, OLY_IN(x), OLY_OUT(y)), OLY_OK);
-        expect_error(oly_last_status(), OLY_TRACE, "recorded");
+        CHECK_FAILS(oly_last_status(), OLY_TRACE, "recorded");
     }
 }
 
@@ -297,7 +270,7 @@ static void ranks_that_the_mesh_leaves_out_may_call(void **state)
     float all[9];
     assert_int_equal(oly_process_allgather(y, all, sizeof all), OLY_OK);
     assert_float_equal(all[8], 8, 0);
-    expect_error(oly_save_npy(check_files_path("no/x.npy"), x), OLY_IO, "No such file");
+    CHECK_FAILS(oly_save_npy(check_files_path("no/x.npy"), x), OLY_IO, "No such file");
     refused(oly_load_npy(check_files_path("no/x.npy"), oly_named(part, "i")), OLY_IO, "No such file");
     if (x && oly_shard_count(x) > 0) /* members alone */
         assert_int_equal(oly_save_npy(check_files_path("y.npy"), x), OLY_OK);
@@ -428,14 +401,14 @@ static void raw_volumes(void **state)
     /* a failure in place: the length is as before */
     int last = oly_process_count() - 1;
     faulty_storage_begin(&(faulty_disk){.calls = FAULTY_WRITE, .fail_at = oly_process_index() == last ? 1 : 0});
-    expect_error(oly_save_raw(check_files_path("x.raw"), 1000, x), OLY_IO, "Input/output error");
+    CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), 1000, x), OLY_IO, "Input/output error");
     faulty_storage_end();
     struct stat found;
     assert_int_equal(stat(check_files_path("x.raw"), &found), 0);
     assert_int_equal(found.st_size, 487);
     assert_string_equal(check_files_names(), "f.raw x.raw");
-    expect_error(oly_save_raw(check_files_path("x.raw"), -1, x), OLY_INVALID, "the offset is -1");
-    expect_error(oly_save_raw(check_files_path("x.raw"), INT64_MAX, x), OLY_OVERFLOW, "2^63");
+    CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), -1, x), OLY_INVALID, "the offset is -1");
+    CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), INT64_MAX, x), OLY_OVERFLOW, "2^63");
     refused(oly_load_raw(check_files_path("x.raw"), 248, OLY_INT32, 3, shape, NULL), OLY_IO, "the file has 487");
     refused(oly_load_raw(check_files_path("x.raw"), 0, (oly_dtype)77, 3, shape, NULL), OLY_INVALID, "");
 }
@@ -456,7 +429,7 @@ static void lack_of_memory_is_reported(void **state)
         failed = oly_save_npy(check_files_path("y.npy"), x) != OLY_OK;
         oly_fail_allocation(-1);
         if (failed)
-            expect_error(oly_last_status(), OLY_MEMORY, "out of memory");
+            CHECK_FAILS(oly_last_status(), OLY_MEMORY, "out of memory");
         assert_string_equal(check_files_names(), failed ? "x.npy" : "x.npy y.npy");
     }
     failed = true;
@@ -465,11 +438,11 @@ static void lack_of_memory_is_reported(void **state)
         oly_array y = oly_load_npy(check_files_path("x.npy"), split);
         oly_fail_allocation(-1);
         if ((failed = !y))
-            expect_error(oly_last_status(), OLY_MEMORY, "out of memory");
+            CHECK_FAILS(oly_last_status(), OLY_MEMORY, "out of memory");
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, check_files_set_up, check_files_tear_down)
 
 int main(void)
 {

@@ -9,32 +9,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static int set_up(void **state)
-{
-    (void)state;
-    check_begin();
-    oly_enable_x64(true);
-    check_files_begin();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    faulty_storage_end();
-    check_files_end();
-    check_end();
-    return 0;
-}
-
-static void expect_error(oly_status got, oly_status wanted, const char *part)
-{
-    assert_int_equal(got, wanted);
-    if (!strstr(oly_last_error(), part))
-        fail_msg("\"%s\" is not in the message \"%s\"", part, oly_last_error());
-    oly_clear_error();
-}
-
 static void check_sum(oly_array x, const char *type, double sum)
 {
     check_type(x, type);
@@ -64,12 +38,12 @@ static void arrays_come_back(void **state)
     assert_int_equal(oly_load_npz(check_files_path("x.npz"), OLY_NAMES("a.npy"), OLY_OUT(x)), OLY_OK);
     assert_int_equal(oly_save_npz(check_files_path("none.npz"), 0, NULL, 0, NULL), OLY_OK);
     assert_int_equal(oly_npz_names(check_files_path("none.npz"), names, sizeof names), 0);
-    expect_error(oly_load_npz(check_files_path("x.npz"), OLY_NAMES("b"), OLY_OUT(x)), OLY_INVALID,
-                 "has no array \"b\"; it has a, long name, c/d");
+    CHECK_FAILS(oly_load_npz(check_files_path("x.npz"), OLY_NAMES("b"), OLY_OUT(x)), OLY_INVALID,
+                "has no array \"b\"; it has a, long name, c/d");
     assert_null(x);
-    expect_error(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("a", "a"), OLY_IN(a, b)), OLY_INVALID, "two arrays");
-    expect_error(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("a"), OLY_IN(a, b)), OLY_INVALID,
-                 "1 names and 2 arrays");
+    CHECK_FAILS(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("a", "a"), OLY_IN(a, b)), OLY_INVALID, "two arrays");
+    CHECK_FAILS(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("a"), OLY_IN(a, b)), OLY_INVALID,
+                "1 names and 2 arrays");
     assert_string_equal(check_files_names(), "none.npz x.npz");
 }
 
@@ -94,7 +68,7 @@ static void numpys_files_are_read(void **state)
             check_near(b, 12, values);
             check_sum(empty, "uint16[0,3]", 0);
             check_type(c, "complex128[]");
-            expect_error(oly_load_npz(files[k % 2], OLY_NAMES("texts"), OLY_OUT(a)), OLY_DTYPE, "texts");
+            CHECK_FAILS(oly_load_npz(files[k % 2], OLY_NAMES("texts"), OLY_OUT(a)), OLY_DTYPE, "texts");
         }
 }
 
@@ -141,7 +115,7 @@ static void damaged_files_are_refused(void **state)
         for (size_t length = 0; length < n; length += n / (oly_process_count() == 1 ? 9 : 2)) {
             put("damaged.npz", length);
             oly_array a = NULL;
-            expect_error(oly_load_npz(check_files_path("damaged.npz"), OLY_NAMES("a"), OLY_OUT(a)), OLY_IO, "damaged");
+            CHECK_FAILS(oly_load_npz(check_files_path("damaged.npz"), OLY_NAMES("a"), OLY_OUT(a)), OLY_IO, "damaged");
         }
     }
     assert_int_equal(wrong, 0);
@@ -162,7 +136,7 @@ static void failures_leave_nothing(void **state)
         faulty_storage_begin(&(faulty_disk){.calls = FAULTY_ANY,
                                             .fail_at = oly_process_index() == last && k <= calls - renames ? k : 0,
                                             .error = ENOSPC});
-        expect_error(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("x"), OLY_IN(x)), OLY_IO, "No space left");
+        CHECK_FAILS(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("x"), OLY_IN(x)), OLY_IO, "No space left");
         faulty_storage_end();
         assert_string_equal(check_files_names(), "x.npz y.npz");
         oly_array y = NULL;
@@ -197,7 +171,7 @@ static void zip64(void **state)
     assert_int_equal(oly_zip_write_header(&members[1], bytes), 30 + 9 + 20);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, check_files_set_up, check_files_tear_down)
 
 int main(void)
 {

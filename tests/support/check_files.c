@@ -3,6 +3,7 @@
 #include "check_files.h"
 #include "check.h"
 #include "communicator.h"
+#include "faulty_storage.h"
 #include <dirent.h>
 #include <olympus.h>
 #include <unistd.h>
@@ -73,4 +74,22 @@ void check_files_end(void)
         snprintf(command, sizeof command, "rm -rf '%s'", folder);
         assert_int_equal(system(command), 0);
     }
+}
+
+int check_files_set_up(void **state)
+{
+    (void)state;
+    check_begin();
+    oly_enable_x64(true);
+    check_files_begin();
+    return 0;
+}
+
+int check_files_tear_down(void **state)
+{
+    (void)state;
+    faulty_storage_end();
+    check_files_end();
+    check_end();
+    return 0;
 }
