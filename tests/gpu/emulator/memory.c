@@ -170,6 +170,11 @@ static void watch(void)
         memory.before = now;
         sigaction(SIGSEGV, &ours, NULL);
     }
+    /* The library's threads block all signals, and a fault that is blocked ends the process. */
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
 }
 
 void emulated_memory_open(CUcontext context)
