@@ -156,6 +156,9 @@ typedef struct oly_shard {
     const void *memory; /* its elements, row-major, ready to read; valid as long as the array. On devices whose
                                    * memory the host cannot read, a copy */
     oly_array data;     /* the shard as an array on that device */
+    const void *
+        device_memory; /* the same elements where the device has them, for CUDA code: complete, and valid as long as the array;
+                                * NULL where devices have no memory. On CPUs the same as `memory` */
 } oly_shard;
 
 /* Number of shards on this process (0 for traced arrays), and the k-th, in mesh order. oly_get_shard waits for the data; its

@@ -19,10 +19,19 @@ OLY_API oly_device oly_get_device(int index);          /* by global index; fails
 OLY_API oly_device oly_local_device(int index);        /* by index among this process's; fails OLY_INVALID */
 OLY_API int oly_device_id(oly_device d);               /* global index */
 OLY_API int oly_device_process(oly_device d);          /* the process that owns it */
-OLY_API const char *oly_device_platform(oly_device d); /* "cpu" */
+OLY_API const char *oly_device_platform(oly_device d); /* "cpu", "cuda" */
 OLY_API bool oly_device_is_local(oly_device d);
 /* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length of the whole text. */
 OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
+
+/* Prints the devices of the job and of this process to standard output, what each of this process's is, and, where they are no GPUs, why:
+ *
+ *     global devices = [CUDA_0, CUDA_1]
+ *     local devices = [CUDA_0]
+ *     CUDA_0: NVIDIA H100 80GB HBM3, 79.6 GiB, compute capability 9.0, 132 multiprocessors
+ *
+ * ranks: any rank, alone. source: print(jax.devices()), print(jax.local_devices()) */
+OLY_API void oly_print_devices(void);
 
 /* The device on which work without committed arrays runs and on which arrays made without a sharding are placed, uncommitted;
  * committed arrays stay where they are. NULL (initially): the first device of each process. Returns the previous one. Only the
@@ -158,6 +167,7 @@ OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 #define oly_make_hybrid_mesh_with(...)  OLY_AT_AS(oly_make_hybrid_mesh, oly_make_hybrid_mesh_with)(__VA_ARGS__)
 #define oly_device_is_local(...)        OLY_AT(oly_device_is_local)(__VA_ARGS__)
 #define oly_device_str(...)             OLY_AT(oly_device_str)(__VA_ARGS__)
+#define oly_print_devices(...)          OLY_AT(oly_print_devices)(__VA_ARGS__)
 #define oly_mesh_axis_count(...)        OLY_AT(oly_mesh_axis_count)(__VA_ARGS__)
 #define oly_mesh_axis_name(...)         OLY_AT(oly_mesh_axis_name)(__VA_ARGS__)
 #define oly_mesh_axis_size(...)         OLY_AT(oly_mesh_axis_size)(__VA_ARGS__)

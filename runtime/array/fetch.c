@@ -255,6 +255,7 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
         type.shape[d] = shard->extent[d] = b.hi[d] - b.lo[d];
     }
     OLY_TRY(oly_array_host(x, k, &shard->memory));
+    shard->device_memory = x->shard[k]->data;
     oly_sharding one = (oly_single_device)(shard->device);
     shard->data = one ? oly_array_new(&type, one, true, 1) : NULL;
     if (!shard->data)

@@ -2,6 +2,8 @@
 /* The global list of devices: set once at start from what every process has, read by everyone after that. */
 #include "device/device.h"
 #include "core/error.h"
+#include "device/cuda/cuda.h"
+#include "device/platform.h"
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -196,4 +198,36 @@ int oly_device_str(oly_device d, char *buffer, size_t size)
     for (size_t i = 0; d->platform[i]; i++)
         upper[i] = (char)toupper((unsigned char)d->platform[i]);
     return snprintf(buffer, size, "%s_%d", upper, d->id);
+}
+
+static void print_list(const char *what, int first, int n)
+{
+    enum { MOST = 64 }; /* of long lists the first ones */
+    char name[32];
+    printf("%s devices = [", what);
+    for (int k = 0; k < n && k < MOST; k++) {
+        (oly_device_str)(oly_device_at(first + k), name, sizeof name);
+        printf("%s%s", k ? ", " : "", name);
+    }
+    if (n > MOST)
+        printf(", and %d more", n - MOST);
+    printf("]\n");
+}
+
+void oly_print_devices(void)
+{
+    OLY_ENTER();
+    const oly_platform *platform = oly_platform_get();
+    const char *why = "";
+    print_list("global", 0, list.count);
+    print_list("local", list.my_first, list.my_count);
+    for (int k = 0; platform->describe && k < list.my_count; k++) {
+        char name[32], text[200];
+        (oly_device_str)(oly_device_at(list.my_first + k), name, sizeof name);
+        platform->describe(k, text, sizeof text);
+        printf("%s: %s\n", name, text);
+    }
+    if (strcmp(platform->name, "cpu") == 0 && !oly_cuda_is_there(&why))
+        printf("no GPU: %s\n", why);
+    fflush(stdout);
 }

@@ -65,6 +65,9 @@ says 'memory of the GPU is bounded' 'OLY_MEMORY' OLYMPUS_PLATFORMS=cuda OLYMPUS_
 says 'a GPU that is lost at start' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:300
 says 'a GPU that is lost later' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=lost:800
 
+OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 tests/gpu/emulated "$build/tests/test_gpu_shards" >"$scratch/why" 2>&1 &&
+    grep -q 'CUDA_1: Emulated GPU, .* GiB, compute capability' "$scratch/why"
+result $? 'shards in device memory; devices are printed'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

@@ -518,12 +518,19 @@ static const char *const at_any_time[] = {"oly_hdf5_available", "oly_range_push"
                                           "oly_init",           "oly_distributed_initialize",
                                           "oly_init_comm",      NULL};
 /* They start or end what this test needs, or read the error that it reads. */
-static const char *const not_here[] = {"oly_init",          "oly_distributed_initialize",
-                                       "oly_init_comm",     "oly_finalize",
-                                       "oly_range_push",    "oly_range_pop",
-                                       "oly_progress_with", "oly_print_options",
-                                       "oly_last_status",   "oly_last_error",
-                                       "oly_clear_error",   NULL};
+static const char *const not_here[] = {"oly_init",
+                                       "oly_distributed_initialize",
+                                       "oly_init_comm",
+                                       "oly_finalize",
+                                       "oly_range_push",
+                                       "oly_range_pop",
+                                       "oly_progress_with",
+                                       "oly_print_options",
+                                       "oly_print_devices",
+                                       "oly_last_status",
+                                       "oly_last_error",
+                                       "oly_clear_error",
+                                       NULL};
 /* "function parameter" where NULL is allowed. */
 static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_assign 1",
