@@ -26,7 +26,7 @@
 #include "emulated_device.h"
 #else
 
-/* -- words: NVRTC has no stdint.h ------------------------------------------------------------------------------------------ */
+/* -- words: NVRTC has none of the C library's headers ------------------------------------------------------------------- */
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;
 typedef short int16_t;

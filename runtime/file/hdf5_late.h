@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HDF5, opened at its first use (core/late_library.h): in a file that includes this, the functions and types of <hdf5.h> mean those of the
+/* HDF5, opened at its first use (core/late_library.h): in a file that includes this, the functions and types of HDF5's header mean those of the
  * library that oly_hdf5_late_open has opened. For the files runtime/file/hdf5_*.c only, where the library is built with HDF5. */
 #ifndef OLY_FILE_HDF5_LATE_H
 #define OLY_FILE_HDF5_LATE_H

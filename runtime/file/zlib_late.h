@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zlib, opened at its first use (core/late_library.h). After oly_zlib_need has succeeded, its functions are oly_zlib.NAME. Every machine
- * with libpng has it. For all files that would include <zlib.h>; in the tool `oly`, which links zlib, not needed. */
+ * with libpng has it. For all files that would include its header; in the tool `oly`, which links zlib, not needed. */
 #ifndef OLY_FILE_ZLIB_LATE_H
 #define OLY_FILE_ZLIB_LATE_H
 #include "core/error.h"
