@@ -2,6 +2,7 @@
 /* The global list of devices: set once at start from what every process has, read by everyone after that. */
 #include "device/device.h"
 #include "core/error.h"
+#include "core/option.h"
 #include "device/cuda/cuda.h"
 #include "device/platform.h"
 #include <ctype.h>
@@ -227,7 +228,7 @@ void oly_print_devices(void)
         platform->describe(k, text, sizeof text);
         printf("%s: %s\n", name, text);
     }
-    if (strcmp(platform->name, "cpu") == 0 && !oly_cuda_is_there(&why))
+    if (strcmp(platform->name, "cpu") == 0 && strstr(oly_option.platforms, "cuda") && !oly_cuda_is_there(&why))
         printf("no GPU: %s\n", why);
     fflush(stdout);
 }

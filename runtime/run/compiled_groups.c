@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256 };
+enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, MULTIPLE = 64 };
 
 enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
 
@@ -252,24 +252,83 @@ static bool may_gain(const oly_tile_program *p)
     return operations >= 2;
 }
 
+/* -- chunks ----------------------------------------------------------------------------------------------------------------- */
+
+/* Which dimension is divided: the first with a part for every chunk, else the longest. */
+static int divided_dimension(const oly_tile_box *box, int n_chunks)
+{
+    int longest = 0;
+    for (int d = 0; d < box->rank; d++) {
+        if (box->extent[d] >= n_chunks)
+            return d;
+        longest = box->extent[d] > box->extent[longest] ? d : longest;
+    }
+    return longest;
+}
+
+static int64_t boundary(int64_t n, int chunk, int n_chunks)
+{
+    int64_t at = (int64_t)((__int128)n * chunk / n_chunks);
+    return chunk == n_chunks || n < (int64_t)n_chunks * MULTIPLE ? at : at / MULTIPLE * MULTIPLE;
+}
+
+static void move_operands(int n, oly_tile_operand *operands, const uint8_t *dtype, int d, int64_t by)
+{
+    for (int k = 0; k < n; k++)
+        operands[k].base += by * operands[k].stride[d] * (int64_t)oly_dtype_size((oly_dtype)dtype[k]);
+}
+
+/* Runs a whole box by machine code or, as long as there is none, interpreted. */
+static void run_box(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                    const oly_tile_operand *stores, double work)
+{
+    oly_code_box b;
+    oly_code_form form;
+    entry *e = NULL;
+    if (!atomic_load(&denied) && oly_code_prepare(p, box, loads, stores, &b, &form))
+        e = ready(p, &form, work);
+    if (!e) {
+        oly_tile_run(p, box, loads, stores, 0, 1);
+        return;
+    }
+    atomic_store_explicit(&e->used, atomic_fetch_add(&table_clock, 1), memory_order_relaxed);
+    oly_code_run(e->code, &e->outline, p, &b, 0, 1);
+    atomic_fetch_sub(&e->users, 1);
+    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+}
+
+/* A chunk is the same part of the box whether it is run by machine code or interpreted: code may become ready, or be dropped, between two
+ * chunks of one step. */
+static void run_chunk(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                      const oly_tile_operand *stores, int chunk, int n_chunks, double work)
+{
+    int d = divided_dimension(box, n_chunks);
+    int64_t from = boundary(box->extent[d], chunk, n_chunks), to = boundary(box->extent[d], chunk + 1, n_chunks);
+    oly_tile_operand in[p->n_loads + 1], out[p->n_stores + 1];
+    oly_tile_box part = *box;
+    if (from >= to)
+        return;
+    part.origin[d] += from;
+    part.extent[d] = to - from;
+    memcpy(in, loads, sizeof *in * (size_t)p->n_loads);
+    memcpy(out, stores, sizeof *out * (size_t)p->n_stores);
+    move_operands(p->n_loads, in, p->load_dtype, d, from);
+    move_operands(p->n_stores, out, p->store_dtype, d, from);
+    run_box(p, &part, in, out, work);
+}
+
 void oly_group_run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
                    const oly_tile_operand *stores, int chunk, int n_chunks)
 {
     double work = elements_of(box) * p->n_instructions / n_chunks;
-    oly_code_box b;
-    oly_code_form form;
-    entry *e = NULL;
-    if (work >= (oly_option.compile_after ? LEAST_WORK : 1) && !atomic_load(&denied) && may_gain(p) &&
-        oly_code_available() && oly_code_prepare(p, box, loads, stores, &b, &form))
-        e = ready(p, &form, work);
-    if (!e) {
+    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, chunk, n_chunks);
-        return;
-    }
-    atomic_store_explicit(&e->used, atomic_fetch_add(&table_clock, 1), memory_order_relaxed);
-    oly_code_run(e->code, &e->outline, p, &b, chunk, n_chunks);
-    atomic_fetch_sub(&e->users, 1);
-    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+    else if (n_chunks == 1)
+        run_box(p, box, loads, stores, work);
+    else if (box->rank > 0)
+        run_chunk(p, box, loads, stores, chunk, n_chunks, work);
+    else if (chunk == 0)
+        run_box(p, box, loads, stores, work);
 }
 
 /* -- for tests -------------------------------------------------------------------------------------------------------------- */

@@ -232,6 +232,24 @@ static void code_has_the_interpreters_bits(void **unused)
            (double)(end.ticks - start.ticks) / 1e3 / (double)(end.compiled - start.compiled));
 }
 
+/* Threads compute the chunks of one step, and code becomes ready while they do. */
+static void chunks_fit_whenever_code_is_ready(void **unused)
+{
+    (void)unused;
+    static random_case c;
+    int64_t before = oly_group_compile_after(0);
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        draw_case(&c, seed);
+        double work = c.n;
+        for (int d = 0; d < c.box.rank; d++)
+            work *= (double)c.box.extent[d];
+        oly_group_forget();
+        oly_group_compile_after(1 + (int64_t)(work * draw(100) / 100));
+        compare_case(&c, seed);
+    }
+    oly_group_compile_after(before);
+}
+
 /* x = 2 x + 1 in place, in a process that may not make memory executable. */
 static int run_denied(void)
 {
@@ -276,6 +294,7 @@ static void denied_memory_is_no_error(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(code_has_the_interpreters_bits),
+                                       cmocka_unit_test(chunks_fit_whenever_code_is_ready),
                                        cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
