@@ -11,19 +11,25 @@
 #include <getopt.h>
 #include <stdlib.h>
 
+static bool lists_devices;
+
 static long size_option(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"size", required_argument, NULL, 'n'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *usage = "usage: matmul [--size N]\n"
-                        "  --size N   x is N x N/2, y is N/2 x N (default 4096)\n";
+    static const struct option known[] = {{"size", required_argument, NULL, 'n'},
+                                          {"devices", no_argument, NULL, 'd'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    const char *usage = "usage: matmul [--size N] [--devices]\n"
+                        "  --size N   x is N x N/2, y is N/2 x N (default 4096)\n"
+                        "  --devices  list the devices first\n";
     long n = 4096;
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (o == 'h') {
             fputs(usage, stdout);
             exit(0);
         }
-        n = o == 'n' ? atol(optarg) : 0;
+        lists_devices |= o == 'd';
+        n = o == 'n' ? atol(optarg) : o == 'd' ? n : 0;
         if (n < 2)
             break;
     }
@@ -48,6 +54,8 @@ int main(int argc, char **argv)
         return 1;
     }
 
+    if (lists_devices && speaker)
+        oly_print_devices();
     char axes[64];
     snprintf(axes, sizeof axes, "a=%d, b=2", devices / 2);
     oly_mesh mesh = oly_make_mesh(axes);

@@ -307,7 +307,7 @@ def plans_of(function):
         compiled = cache["bucket"][k]
         while int(compiled):
             yield compiled["program"]["plan"].dereference()
-            compiled = compiled["next"]
+            compiled = compiled["cached"]["next"]
 
 
 class PlanCommand(gdb.Command):

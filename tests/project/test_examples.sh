@@ -110,6 +110,9 @@ for l in 1x4 2x2 4x1 2x4; do
     cp "$scratch/out" "$scratch/text"
     prints "grad $l" grad.txt
 done
+run 2 2 matmul --size 64 --devices
+holds 'matmul lists the devices' grep -qx 'global devices = \[CPU_0, CPU_1, CPU_2, CPU_3\]' "$scratch/out"
+holds 'and those of process 0' grep -qx 'local devices = \[CPU_0, CPU_1\]' "$scratch/out"
 run 2 8 matmul --size 64
 cp "$scratch/out" "$scratch/text"
 prints 'matmul 2x8: a mesh of 8 x 2' matmul_16.txt
