@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of whole programs: the examples, started as processes of their own with as many devices as this one, as they come.
+/* Rows of whole programs: the examples, started as processes of their own with eight devices (some need them), as they come.
  * Process 0 starts them; the time includes their start and end. */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np */
 #include "bench.h"
@@ -17,13 +17,13 @@ extern char **environ;
 /* The environment without what would make the program a rank of this job. */
 static char **alone(void)
 {
-    static const char *const theirs[] = {"OMPI_",          "PMIX_",           "PMI_",          "MPI_",
-                                         "SLURM_",         "OLYMPUS_PROCESS", "OLYMPUS_COORD", "OLYMPUS_NUM_PROCESSES",
-                                         "OLYMPUS_EXPLAIN"};
+    static const char *const theirs[] = {"OMPI_",           "PMIX_",           "PMI_",          "MPI_",
+                                         "SLURM_",          "OLYMPUS_PROCESS", "OLYMPUS_COORD", "OLYMPUS_NUM_PROCESSES",
+                                         "OLYMPUS_EXPLAIN", "OLYMPUS_NUM_CPU"};
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **list = malloc((n + 4) * sizeof *list);
+    char **list = malloc((n + 5) * sizeof *list);
     if (!list)
         exit(1);
     for (size_t k = 0; k < n; k++) {
@@ -33,6 +33,7 @@ static char **alone(void)
         if (!job)
             list[kept++] = environ[k];
     }
+    list[kept++] = "OLYMPUS_NUM_CPU_DEVICES=8";
     list[kept++] = "OMPI_ALLOW_RUN_AS_ROOT=1";
     list[kept++] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
     list[kept] = NULL;
@@ -99,7 +100,8 @@ static void run(const bench_row *row)
 
 #define PROGRAM(name)                                                                                                  \
     {                                                                                                                  \
-        "program_" #name, "examples/" #name ".c as it comes, by itself, its start included", run, 0, 0, NULL, NULL     \
+        "program_" #name, "examples/" #name ".c as it comes, by itself on eight devices, its start included", run, 0,  \
+            0, NULL, NULL                                                                                              \
     }
 const bench_row bench_program_rows[] = {
     PROGRAM(arrays),         PROGRAM(big_sin),
