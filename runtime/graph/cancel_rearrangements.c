@@ -61,6 +61,19 @@ typedef struct cancellation {
     int inverses;         /* found so far */
 } cancellation;
 
+/* The rearrangement that `c->last` undoes: node, or one above it that reshapes follow; NULL: none. */
+static const oly_node *undone(const cancellation *c, const oly_node *node)
+{
+    while (rearranges(node)) {
+        if (is_inverse(c->last, node))
+            return node;
+        if (oly_ops[node->op].lowering != OLY_LOWER_RESHAPE || oly_ops[c->last->op].lowering != OLY_LOWER_RESHAPE)
+            return NULL;
+        node = node->in[0];
+    }
+    return NULL;
+}
+
 /* Can this node produce its elements in the order that `c->last` produces? */
 static bool gives(cancellation *c, const oly_node *node)
 {
@@ -68,7 +81,7 @@ static bool gives(cancellation *c, const oly_node *node)
         return false;
     if (number_of(node))
         return true;
-    if (rearranges(node) && is_inverse(c->last, node)) {
+    if (undone(c, node)) {
         c->inverses++;
         return true;
     }
@@ -89,7 +102,7 @@ static oly_status give(const cancellation *c, oly_node *node, oly_node **made)
         memcpy(params.shape, c->last->type.shape, sizeof params.shape[0] * (size_t)params.rank);
         in[0] = node->in[0];
     } else if (rearranges(node)) {
-        *made = node->in[0];
+        *made = undone(c, node)->in[0];
         return OLY_OK;
     } else {
         for (int k = 0; k < node->n_in; k++)
@@ -180,4 +193,12 @@ oly_status oly_graph_cancel_rearrangements(oly_graph *g)
     if (any)
         oly_graph_prune(g);
     return OLY_OK;
+}
+
+oly_status oly_graph_before_reshapes(oly_graph *g, oly_node *x, const oly_node *reshape, oly_node **made)
+{
+    const oly_node last = {.op = reshape->op, .type = reshape->in[0]->type};
+    cancellation c = {.graph = g, .last = &last, .left = MOST_NODES};
+    *made = NULL;
+    return gives(&c, x) ? give(&c, x, made) : OLY_OK;
 }

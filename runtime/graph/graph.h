@@ -152,6 +152,9 @@ void oly_graph_bypass(oly_graph *g);
 /* Removes rearrangements (rev, transpose, reshape) that cancel across elementwise operations, in bodies too. Needs a
  * pruned graph (oly_graph_prune) and leaves one. */
 oly_status oly_graph_cancel_rearrangements(oly_graph *g);
+/* x, reshaped and computed by elementwise operations, in the shape that `reshape` (above x) has before: *made is NULL if that cannot be
+ * done without rearranging anything. Leaves the graph to be sorted and pruned. */
+oly_status oly_graph_before_reshapes(oly_graph *g, oly_node *x, const oly_node *reshape, oly_node **made);
 /* Moves reversals through what commutes with them where fewer values are reversed then, in bodies too. Needs and leaves
  * a pruned graph. Sums over a reversed dimension then begin at its other end. */
 oly_status oly_graph_flip(oly_graph *g);

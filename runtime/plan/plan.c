@@ -382,19 +382,31 @@ static oly_status keep_wanted(oly_planner *p)
     return OLY_OK;
 }
 
-static oly_status run_passes(oly_planner *p)
+/* Makes the frames and propagates mesh axes; once more after the graph has changed. */
+static oly_status lay_out(oly_planner *p, oly_frame **made)
 {
     oly_frame *f;
-    OLY_TRY(choose_mesh(p));
-    OLY_TRY(oly_find_common_mesh(p));
-    OLY_TRY(choose_devices(p));
+    p->plan->n_slots = 0;
     OLY_TRY(oly_frame_new(p, NULL, NULL, p->plan->graph, &f));
-    p->plan->frame = f;
-    OLY_TRY(keep_wanted(p));
+    p->plan->frame = *made = f;
     f->block = p->plan->main = oly_block_new(p);
     OLY_PLAN_CHECK(f->block);
     OLY_TRY(take_inputs(p, f));
-    OLY_TRY(oly_propagate(p, f));
+    return oly_propagate(p, f);
+}
+
+static oly_status run_passes(oly_planner *p)
+{
+    oly_frame *f;
+    bool changed;
+    OLY_TRY(choose_mesh(p));
+    OLY_TRY(oly_find_common_mesh(p));
+    OLY_TRY(choose_devices(p));
+    OLY_TRY(keep_wanted(p));
+    OLY_TRY(lay_out(p, &f));
+    OLY_TRY(oly_reduce_unravelled(p, f, &changed));
+    if (changed)
+        OLY_TRY(lay_out(p, &f));
     OLY_TRY(oly_expand_late(p, f));
     OLY_TRY(oly_choose(p, f));
     OLY_TRY(oly_lower_frame(p, f));

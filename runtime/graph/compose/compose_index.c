@@ -5,6 +5,7 @@
 #include "graph/compose/compose.h"
 #include "graph/numbers.h"
 #include "graph/build.h"
+#include "core/optimisation.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
@@ -361,6 +362,15 @@ oly_status oly_compose_segment_sum(oly_graph *g, int n_in, oly_node *const *in, 
     return scatter(g, OLY_OP_scatter_add, zeros, 1, &index, in[0], &p, out);
 }
 
+/* What x is a reshape of: elements are counted in any order, and a reshape might gather them. */
+static oly_node *before_reshapes(oly_node *x)
+{
+    while (oly_enabled(OLY_OPTIMISATION_RAVELLED_REDUCTIONS) && x->op == OLY_OP_reshape && !x->type.mesh &&
+           !x->in[0]->type.mesh && x->in[0]->type.rank > 0)
+        x = x->in[0];
+    return x;
+}
+
 oly_status oly_compose_bincount(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -372,7 +382,8 @@ oly_status oly_compose_bincount(oly_graph *g, int n_in, oly_node *const *in, con
     OLY_TRY(oly_build_number(g, recipe->params.dtype, 0, &zeros));
     OLY_TRY(oly_build_broadcast(g, zeros, 1, &recipe->params.count, &zeros));
     OLY_TRY(oly_build_number(g, recipe->params.dtype, 1, &one));
-    OLY_TRY(read_indexes(g, &zeros->type, 0, 1, in, false, &index));
+    oly_node *values = before_reshapes(in[0]);
+    OLY_TRY(read_indexes(g, &zeros->type, 0, 1, &values, false, &index));
     low[0] = index;
     OLY_TRY(oly_build_number(g, index->type.dtype, 0, &low[1]));
     OLY_TRY(oly_build_common_shape(g, 2, low));
