@@ -101,19 +101,70 @@ typedef struct oly_cuda_gemm_task {
     char *c;
 } oly_cuda_gemm_task;
 
-/* local*.cu: operands and settings of a task of local.h. */
-enum { OLY_CUDA_LOCAL_OPERANDS = 6 };
-typedef struct oly_cuda_local_operand {
+/* A part of an array. */
+typedef struct oly_cuda_box {
+    char *base; /* NULL: no elements */
     int32_t dtype, rank;
     int64_t size[OLY_MAX_RANK], origin[OLY_MAX_RANK], extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
-    const char *base;
-} oly_cuda_local_operand;
+} oly_cuda_box;
+
+/* indexed.cu: n elements of a dense or strided box (`stride`), and those of an array at positions that indexes give: in each
+ * dimension of the box `at_stride` further in the array, and along each axis at index + shift, plus the box's own index in
+ * dimension `along`. */
+enum { OLY_CUDA_START = OLY_INDEX_PROMISE + 1 }; /* as mode: indexes are moved into [0, size] */
+typedef struct oly_cuda_axis {
+    const char *index;
+    int32_t wide;             /* int64, not int32 */
+    int32_t along;            /* -1: none */
+    int64_t size;             /* of the array */
+    int64_t shift, low, high; /* elements [low, high) are here, the first at offset 0 */
+    int64_t step;
+    int64_t stride[OLY_MAX_RANK]; /* of the indexes, in the box */
+} oly_cuda_axis;
+typedef struct oly_cuda_indexed_task {
+    char *to;
+    const char *from;
+    int64_t n;
+    int32_t rank, n_axes, mode, bytes;
+    uint64_t value[2][2]; /* read for indexes outside the array, and for elements that are not here */
+    int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK], at_stride[OLY_MAX_RANK];
+    oly_cuda_axis axis[OLY_MAX_RANK];
+} oly_cuda_indexed_task;
+
+/* scatter.cu: `count` positions, each with a window of updates, applied in their order where they meet. */
+typedef struct oly_cuda_scatter_task {
+    char *to;
+    const char *from;
+    const int64_t *place;  /* of each position, in `to`; -1: dropped */
+    const uint32_t *order; /* positions sorted by place, and their places; NULL: not sorted */
+    const uint64_t *sorted;
+    int64_t n, count, each, n_window; /* threads with work; positions, those of a batch; elements of a window */
+    int32_t dtype, combiner;          /* -1: replaced */
+    oly_cuda_dims position;           /* of the updates */
+    oly_cuda_dims window;             /* of `to` */
+    int64_t window_from[OLY_MAX_RANK];
+} oly_cuda_scatter_task;
+
+/* find.cu: the first of the largest (smallest) of `length` elements, for n results, in `pieces` pieces of them. */
+typedef struct oly_cuda_find_task {
+    const char *in;
+    const int64_t *numbers; /* when pieces are joined: of the elements at `in` */
+    char *to,
+        *elements; /* numbers; the elements found (NULL: not asked for). Of several pieces: n of the first, n of the second, ... */
+    int32_t dtype, wide, smallest, lanes; /* lanes: threads for each result and piece, 1 or a warp */
+    int64_t n, length, pieces, first;
+    oly_cuda_dims kept, reduced;
+    int64_t weight[OLY_MAX_RANK]; /* of reduced dimensions, in an element's number */
+} oly_cuda_find_task;
+
+/* Operations of local.h on one or two boxes. */
 typedef struct oly_cuda_local_task {
-    int32_t op, n_in, dimension, reverse, n_batch, n_axes, mode, partial, part, phase;
+    int32_t op, n_in, dimension, reverse, n_batch, n_axes, part, partial;
     int32_t axes[OLY_MAX_RANK];
-    char *to, *scratch;
-    int64_t n; /* threads with work */
-    oly_cuda_local_operand out, in[OLY_CUDA_LOCAL_OPERANDS];
+    char *scratch;
+    int64_t n;
+    uint64_t value[2];
+    oly_cuda_box out, in[2];
     oly_sliding_window window;
 } oly_cuda_local_task;
 #endif

@@ -40,6 +40,7 @@ static bool has_step(const oly_step *s, int device)
     case OLY_STEP_TILE: return s->tile.device[device].has_work && oly_cuda_has_tile(&s->tile.program);
     case OLY_STEP_REDUCE:
         return s->reduce.device[device].has_work && oly_cuda_has_reduce(&s->reduce.device[device].task);
+    case OLY_STEP_LOCAL: return oly_cuda_has_local_step(s, device);
     default: return false;
     }
 }
@@ -47,7 +48,11 @@ static bool has_step(const oly_step *s, int device)
 static oly_status launch_step(const oly_cuda_launcher *l, const oly_device_work *w)
 {
     const oly_step *s = w->what;
-    return s->kind == OLY_STEP_TILE ? launch_tile(l, w->base, s, w->device) : launch_reduce(l, w->base, s, w->device);
+    switch (s->kind) {
+    case OLY_STEP_TILE: return launch_tile(l, w->base, s, w->device);
+    case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
+    default: return launch_reduce(l, w->base, s, w->device);
+    }
 }
 
 /* -- copies and sums between devices ---------------------------------------------------------------------------------------------- */

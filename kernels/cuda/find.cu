@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Numbers of the largest or smallest elements, and searches in sorted lines: as cpu/argreduce.c and cpu/search.c. Of equal elements
+ * the first is found, whatever the order in which pieces are compared; nothing is larger or smaller than a NaN. */
+#include "boxes.h"
+
+/* int64_t, uint64_t, float or double; complex numbers have no largest. */
+#define BY_REAL_TYPE(dtype, f, ...)                                                                                    \
+    switch (dtype) {                                                                                                   \
+    case OLY_T_i8:                                                                                                     \
+    case OLY_T_i16:                                                                                                    \
+    case OLY_T_i32:                                                                                                    \
+    case OLY_T_i64: f<int64_t>(__VA_ARGS__); break;                                                                    \
+    case OLY_T_f64: f<double>(__VA_ARGS__); break;                                                                     \
+    case OLY_T_f32:                                                                                                    \
+    case OLY_T_f16:                                                                                                    \
+    case OLY_T_bf16:                                                                                                   \
+    case OLY_T_f8_e4m3fn:                                                                                              \
+    case OLY_T_f8_e5m2: f<float>(__VA_ARGS__); break;                                                                  \
+    default: f<uint64_t>(__VA_ARGS__); break;                                                                          \
+    }
+
+template <class A> OLY_DEVICE bool better(bool smallest, A x, A y)
+{
+    return (smallest ? x < y : x > y) || (x != x && y == y);
+}
+/* Elements and their numbers; -1: none. */
+template <class A> OLY_DEVICE bool wins(bool smallest, A x, int64_t number, A y, int64_t than)
+{
+    return number >= 0 && (than < 0 || better(smallest, x, y) || (number < than && !better(smallest, y, x)));
+}
+
+/* -- argreductions: one thread, or a warp, for each result and piece ---------------------------------------------------------------- */
+template <class A> OLY_DEVICE void find(const oly_cuda_find_task &t)
+{
+    int lane = t.lanes == 1 ? 0 : oly_lane();
+    int64_t all = t.n * t.pieces, step = oly_stride() / t.lanes;
+    for (int64_t i = oly_index() / t.lanes; i < all; i += step) {
+        int64_t k = i % t.n, piece = i / t.n, base = oly_offset_in(t.kept, k), number = -1;
+        int64_t begin = t.length * piece / t.pieces, end = t.length * (piece + 1) / t.pieces;
+        A best = A();
+        for (int64_t e = begin + lane; e < end; e += t.lanes) {
+            int64_t at[OLY_MAX_RANK];
+            A next;
+            oly_unravel(t.reduced.rank, t.reduced.extent, e, at);
+            oly_read(t.dtype, t.in, base + oly_offset(t.reduced.rank, at, t.reduced.stride), &next);
+            if (number < 0 || better(t.smallest, next, best)) {
+                best = next;
+                number = t.first + oly_offset(t.reduced.rank, at, t.weight);
+            }
+        }
+        for (int half = t.lanes / 2; half > 0; half /= 2) {
+            A next = oly_shuffle_down(best, half);
+            int64_t other = oly_shuffle_down(number, half);
+            if (wins(t.smallest, next, other, best, number)) {
+                best = next;
+                number = other;
+            }
+        }
+        if (lane == 0) {
+            oly_store_number(t.wide, t.to, i, number);
+            if (t.elements)
+                oly_write(t.dtype, t.elements, i, best);
+        }
+    }
+}
+OLY_KERNEL_BLOCK_BOUNDED(oly_find, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
+{
+    BY_REAL_TYPE(task.dtype, find, task)
+}
+
+/* The pieces' results. A thread for each result. */
+template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
+{
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t number = -1;
+        A best = A(), next;
+        for (int64_t p = 0; p < t.pieces; p++) {
+            oly_read(t.dtype, t.in, p * t.n + i, &next);
+            if (wins(t.smallest, next, t.numbers[p * t.n + i], best, number)) {
+                best = next;
+                number = t.numbers[p * t.n + i];
+            }
+        }
+        oly_store_number(t.wide, t.to, i, number);
+        if (t.elements)
+            oly_write(t.dtype, t.elements, i, best);
+    }
+}
+OLY_KERNEL(oly_find_join, oly_cuda_find_task)
+{
+    BY_REAL_TYPE(task.dtype, join_found, task)
+}
+
+/* The devices' results: in[0] elements, in[1] their numbers, along `axes`. A thread for each result. */
+template <class A> OLY_DEVICE void pick(const oly_cuda_local_task &t)
+{
+    const oly_cuda_box &x = t.in[0], &numbers = t.in[1];
+    int64_t kept[OLY_MAX_RANK], parts = 1;
+    int n_kept = 0, kept_dimension[OLY_MAX_RANK];
+    for (int d = 0, k = 0; d < x.rank; d++)
+        if (k < t.n_axes && t.axes[k] == d) {
+            parts *= x.extent[d];
+            k++;
+        } else {
+            kept[n_kept] = x.extent[d];
+            kept_dimension[n_kept++] = d;
+        }
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t at[OLY_MAX_RANK], from = 0, from_number = 0, found = -1;
+        A best = A(), next;
+        oly_unravel(n_kept, kept, i, at);
+        for (int d = 0; d < n_kept; d++) {
+            from += at[d] * x.stride[kept_dimension[d]];
+            from_number += at[d] * numbers.stride[kept_dimension[d]];
+        }
+        for (int64_t p = 0; p < parts; p++) {
+            int64_t rest = p, offset = from, offset_number = from_number;
+            for (int a = t.n_axes - 1; a >= 0; a--) {
+                int d = t.axes[a];
+                offset += rest % x.extent[d] * x.stride[d];
+                offset_number += rest % x.extent[d] * numbers.stride[d];
+                rest /= x.extent[d];
+            }
+            int64_t number = oly_load_number(numbers.dtype == OLY_T_i64, numbers.base, offset_number);
+            oly_read(x.dtype, x.base, offset, &next);
+            if (wins(t.reverse, next, number, best, found)) {
+                best = next;
+                found = number;
+            }
+        }
+        oly_store_number(t.out.dtype == OLY_T_i64, t.out.base, i, found);
+    }
+}
+OLY_KERNEL(oly_pick, oly_cuda_local_task)
+{
+    BY_REAL_TYPE(task.in[0].dtype, pick, task)
+}
+
+/* -- searches: a thread for each element that is looked for -------------------------------------------------------------------------- */
+OLY_DEVICE bool before(int64_t x, int64_t y)
+{
+    return x < y;
+}
+OLY_DEVICE bool before(uint64_t x, uint64_t y)
+{
+    return x < y;
+}
+OLY_DEVICE bool before(double x, double y)
+{
+    return x < y || (x == x && y != y);
+}
+OLY_DEVICE bool before(float x, float y)
+{
+    return x < y || (x == x && y != y);
+}
+OLY_DEVICE bool same(double x, double y)
+{
+    return x == y || (x != x && y != y);
+}
+OLY_DEVICE bool before(oly_c128 x, oly_c128 y)
+{
+    return before(x.re, y.re) || (same(x.re, y.re) && before(x.im, y.im));
+}
+OLY_DEVICE bool before(oly_c64 x, oly_c64 y)
+{
+    return before(oly_z_widened(x), oly_z_widened(y));
+}
+template <class A> OLY_DEVICE void search(const oly_cuda_local_task &t)
+{
+    const oly_cuda_box &lines = t.in[0], &sought = t.in[1];
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t at[OLY_MAX_RANK], found = 0, stride = lines.stride[t.n_batch];
+        A x, middle;
+        oly_unravel(t.out.rank, t.out.extent, i, at);
+        int64_t line = oly_offset(t.n_batch, at, lines.stride);
+        oly_read(lines.dtype, sought.base, oly_offset(sought.rank, at, sought.stride), &x);
+        for (int64_t left = lines.extent[t.n_batch]; left > 0;) {
+            int64_t half = (left + 1) / 2;
+            oly_read(lines.dtype, lines.base, line + (found + half - 1) * stride, &middle);
+            if (t.reverse ? !before(x, middle) : before(middle, x))
+                found += half;
+            left -= half;
+        }
+        oly_store_number(t.out.dtype == OLY_T_i64, t.out.base, i, found);
+    }
+}
+OLY_KERNEL(oly_search, oly_cuda_local_task)
+{
+    OLY_BY_TYPE(task.in[0].dtype, search, task)
+}

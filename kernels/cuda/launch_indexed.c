@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches of gathers, of slices and updates at computed positions, and of the places of a scatter's positions: indexed.cu. */
+#include "cuda/local_launches.h"
+#include "core/dtype_list.h"
+#include "core/error.h"
+#include "local_table.h"
+#include <math.h>
+#include <string.h>
+
+bool oly_cuda_is_indexed(const oly_local_task *t, int d)
+{
+    bool indexed = d < t->n_batch;
+    for (int a = 0; a < t->n_axes; a++)
+        indexed = indexed || t->axes[a] == d;
+    return indexed;
+}
+
+/* -- boxes that are visited --------------------------------------------------------------------------------------------------- */
+
+/* A dimension of the box: its distance in the box and in the array, and, for those of the positions, in the indexes. */
+typedef struct dimension {
+    int64_t extent, stride, at_stride;
+    const oly_local_operand *index; /* the first of n_axes operands; NULL: no dimension of the positions */
+    int number;                     /* of them, in the positions */
+    bool apart;                     /* not merged with others */
+} dimension;
+
+static int64_t index_stride(const dimension *d, int axis)
+{
+    return d->index ? d->index[axis].stride[d->number] : 0;
+}
+
+static bool merges(const oly_cuda_indexed_task *t, const dimension *d)
+{
+    int last = t->rank - 1;
+    bool even = last >= 0 && !d->apart && t->stride[last] == d->stride * d->extent &&
+                t->at_stride[last] == d->at_stride * d->extent;
+    for (int a = 0; a < t->n_axes; a++)
+        even = even && t->axis[a].along != last && t->axis[a].stride[last] == index_stride(d, a) * d->extent;
+    return even;
+}
+
+/* Returns its number; -1: it has only one index. */
+static int add_dimension(oly_cuda_indexed_task *t, dimension d)
+{
+    int last = t->rank - 1;
+    t->n *= d.extent;
+    if (d.extent == 1)
+        return -1;
+    if (merges(t, &d))
+        t->extent[last] *= d.extent;
+    else
+        t->extent[last = t->rank++] = d.extent;
+    t->stride[last] = d.stride;
+    t->at_stride[last] = d.at_stride;
+    for (int a = 0; a < t->n_axes; a++)
+        t->axis[a].stride[last] = index_stride(&d, a);
+    return last;
+}
+
+static oly_cuda_axis axis_of(const oly_local_operand *index, const void *base, const oly_local_operand *array, int d)
+{
+    return (oly_cuda_axis){.index = base,
+                           .wide = index->dtype == OLY_INT64,
+                           .along = -1,
+                           .size = array->size[d],
+                           .low = array->origin[d],
+                           .high = array->origin[d] + array->extent[d],
+                           .step = array->stride[d]};
+}
+
+static oly_status start(const oly_cuda_launcher *l, const char *kernel, const oly_cuda_indexed_task *t)
+{
+    return t->n == 0 ? OLY_OK
+                     : oly_cuda_start(l, "indexed", kernel, oly_cuda_blocks(l, t->n, OLY_CUDA_THREADS),
+                                      OLY_CUDA_THREADS, t, sizeof *t);
+}
+
+/* -- values that are read where there is no element ------------------------------------------------------------------------------ */
+
+/* Of indexes outside the array, and one that does not change a sum: as in cpu/gather.c. */
+static void outside_value(oly_dtype dtype, void *value)
+{
+#define SIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most)   static const T outside_##s = least;
+#define UNSIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most) static const T outside_##s = most;
+#define NARROW_OUTSIDE(a, number, name, s, T, of, to, top, ...)       static const T outside_##s = OLY_NAN_BITS(top);
+#define WIDE_OUTSIDE(a, number, name, s, T, ...)                      static const T outside_##s[2] = {NAN, 0};
+#define OUTSIDE(a, number, name, s, ...)                              [OLY_##number] = &outside_##s,
+#define OUTSIDE_PARTS(a, number, name, s, T, real, r, ...)            [OLY_##number] = outside_##r,
+    static const bool outside_b8 = true;
+    OLY_SIGNED_TYPES(SIGNED_OUTSIDE, )
+    OLY_UNSIGNED_TYPES(UNSIGNED_OUTSIDE, )
+    OLY_NARROW_TYPES(NARROW_OUTSIDE, )
+    OLY_WIDE_TYPES(WIDE_OUTSIDE, )
+    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(OUTSIDE, ) OLY_REAL_TYPES(OUTSIDE, )
+                                                         OLY_COMPLEX_TYPES(OUTSIDE_PARTS, )};
+    memcpy(value, values[dtype], oly_element_bytes[dtype]);
+}
+static void unseen_value(oly_dtype dtype, void *value)
+{
+#define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
+#define WIDE_UNSEEN(a, number, name, s, T, ...)           static const T unseen_##s[2] = {-(T)0, -(T)0};
+#define UNSEEN(a, number, name, s, ...)                   [OLY_##number] = &unseen_##s,
+#define UNSEEN_PARTS(a, number, name, s, T, real, r, ...) [OLY_##number] = unseen_##r,
+    OLY_NARROW_TYPES(NARROW_UNSEEN, )
+    OLY_WIDE_TYPES(WIDE_UNSEEN, )
+    static const void *const values[OLY_N_DTYPES] = {OLY_NARROW_TYPES(UNSEEN, ) OLY_WIDE_TYPES(UNSEEN, )
+                                                         OLY_COMPLEX_TYPES(UNSEEN_PARTS, )};
+    memset(value, 0, oly_element_bytes[dtype]);
+    if (values[dtype])
+        memcpy(value, values[dtype], oly_element_bytes[dtype]);
+}
+
+/* Repeated, for kernels that move several elements at a time. */
+static void set_value(uint64_t value[2], oly_dtype dtype, void (*of)(oly_dtype dtype, void *value))
+{
+    char *to = (char *)value;
+    of(dtype, to);
+    for (size_t bytes = oly_element_bytes[dtype]; bytes < 16; bytes *= 2)
+        memcpy(to + bytes, to, bytes);
+}
+
+/* Is this the part that gives the result of indexes outside the array? The first one that has elements. */
+static bool is_first_part(const oly_local_task *t)
+{
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->in[0].origin[t->axes[a]] != 0 || t->in[0].extent[t->axes[a]] == 0)
+            return false;
+    return true;
+}
+
+/* -- reading ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Two adjacent elements as one of twice the size, if all there are can be paired. */
+static bool pair_elements(oly_cuda_indexed_task *t)
+{
+    int last = t->rank - 1, bytes = 2 * t->bytes;
+    if (bytes > 16 || last < 0 || t->at_stride[last] != 1 || t->extent[last] % 2 != 0 ||
+        ((uintptr_t)t->to | (uintptr_t)t->from) % (uintptr_t)bytes != 0)
+        return false;
+    for (int d = 0; d < last; d++)
+        if (t->at_stride[d] % 2 != 0)
+            return false;
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->axis[a].stride[last] != 0 || t->axis[a].along >= 0 || t->axis[a].step % 2 != 0)
+            return false;
+    for (int d = 0; d < last; d++)
+        t->at_stride[d] /= 2;
+    for (int a = 0; a < t->n_axes; a++)
+        t->axis[a].step /= 2;
+    t->extent[last] /= 2;
+    t->n /= 2;
+    t->bytes = bytes;
+    return true;
+}
+
+static oly_status read_elements(const oly_cuda_launcher *l, oly_cuda_indexed_task *t)
+{
+    while (t->from && t->n > 0 && pair_elements(t))
+        ;
+    return start(l, "oly_indexed_read", t);
+}
+
+oly_status oly_cuda_gather(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                           void *scratch)
+{
+    (void)scratch;
+    const oly_local_operand *x = &t->in[0], *index = &t->in[1];
+    oly_cuda_indexed_task g = {.to = out,
+                               .from = in[0],
+                               .n = 1,
+                               .n_axes = t->n_axes,
+                               .mode = (int32_t)t->mode,
+                               .bytes = (int32_t)oly_element_bytes[x->dtype]};
+    bool outside = !t->partial || is_first_part(t);
+    set_value(g.value[0], x->dtype, outside ? outside_value : unseen_value);
+    set_value(g.value[1], x->dtype, unseen_value);
+    for (int a = 0; a < t->n_axes; a++)
+        g.axis[a] = axis_of(&index[a], in[1 + a], x, t->axes[a]);
+    for (int d = 0; d < index->rank; d++)
+        add_dimension(&g, (dimension){.extent = index->extent[d],
+                                      .at_stride = d < t->n_batch ? x->stride[d] : 0,
+                                      .index = index,
+                                      .number = d});
+    int window = index->rank;
+    for (int d = 0; d < x->rank; d++)
+        if (!oly_cuda_is_indexed(t, d))
+            add_dimension(&g, (dimension){.extent = t->out.extent[window++], .at_stride = x->stride[d]});
+    return read_elements(l, &g);
+}
+
+/* The axis of a slice of `extent` elements at a computed position: the position is moved so that all of it is inside. */
+static oly_cuda_axis slice_axis(const oly_local_operand *start, const void *base, const oly_local_operand *array, int d,
+                                int64_t extent)
+{
+    oly_cuda_axis a = axis_of(start, base, array, d);
+    a.size -= extent;
+    return a;
+}
+
+oly_status oly_cuda_slice(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                          void *scratch)
+{
+    (void)scratch;
+    const oly_local_operand *x = &t->in[0], *y = &t->out;
+    oly_cuda_indexed_task g = {.to = out,
+                               .from = in[0],
+                               .n = 1,
+                               .n_axes = x->rank - t->n_batch,
+                               .mode = OLY_CUDA_START,
+                               .bytes = (int32_t)oly_element_bytes[x->dtype]};
+    set_value(g.value[0], x->dtype, unseen_value);
+    set_value(g.value[1], x->dtype, unseen_value);
+    for (int a = 0; a < g.n_axes; a++) {
+        int d = t->n_batch + a;
+        g.axis[a] = slice_axis(&t->in[1 + a], in[1 + a], x, d, y->size[d]);
+        g.axis[a].shift = y->origin[d];
+    }
+    for (int d = 0; d < t->n_batch; d++)
+        add_dimension(&g,
+                      (dimension){.extent = y->extent[d], .at_stride = x->stride[d], .index = &t->in[1], .number = d});
+    for (int d = t->n_batch; d < x->rank; d++) { /* of a part, each element is here or not */
+        int64_t stride = t->partial ? 0 : x->stride[d];
+        int number = add_dimension(&g, (dimension){.extent = y->extent[d], .at_stride = stride, .apart = t->partial});
+        if (t->partial)
+            g.axis[d - t->n_batch].along = number;
+    }
+    return read_elements(l, &g);
+}
+
+/* -- writing ---------------------------------------------------------------------------------------------------------------------- */
+
+oly_status oly_cuda_copy_operand(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, void *out)
+{
+    const oly_local_operand *x = &t->in[0], *y = &t->out;
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
+    size_t bytes = sizeof *c.extent * (size_t)x->rank;
+    memcpy(c.extent, y->extent, bytes);
+    memcpy(c.to_stride, y->stride, bytes);
+    memcpy(c.from_stride, x->stride, bytes);
+    return in == out ? OLY_OK : oly_cuda_copy(l, &c, out, in);
+}
+
+oly_status oly_cuda_update(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                           void *scratch)
+{
+    (void)scratch;
+    const oly_local_operand *x = &t->in[0], *part = &t->in[1], *y = &t->out;
+    oly_cuda_indexed_task g = {.to = out,
+                               .from = in[1],
+                               .n = 1,
+                               .n_axes = x->rank - t->n_batch,
+                               .mode = OLY_CUDA_START,
+                               .bytes = (int32_t)oly_element_bytes[x->dtype]};
+    OLY_TRY(oly_cuda_copy_operand(l, t, in[0], out));
+    for (int a = 0; a < g.n_axes; a++) {
+        int d = t->n_batch + a;
+        g.axis[a] = slice_axis(&t->in[2 + a], in[2 + a], y, d, part->size[d]);
+        g.axis[a].shift = part->origin[d];
+    }
+    for (int d = 0; d < t->n_batch; d++)
+        add_dimension(&g, (dimension){.extent = y->extent[d],
+                                      .stride = part->stride[d],
+                                      .at_stride = y->stride[d],
+                                      .index = &t->in[2],
+                                      .number = d});
+    for (int d = t->n_batch; d < x->rank; d++)
+        g.axis[d - t->n_batch].along =
+            add_dimension(&g, (dimension){.extent = part->extent[d], .stride = part->stride[d], .apart = true});
+    return start(l, "oly_indexed_write", &g);
+}
+
+oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                int64_t *count, int64_t **places)
+{
+    const oly_local_operand *index = &t->in[1], *y = &t->out;
+    oly_cuda_indexed_task g = {
+        .n = 1, .n_axes = t->n_axes, .mode = (int32_t)(t->mode == OLY_INDEX_PROMISE ? OLY_INDEX_FILL : t->mode)};
+    void *at;
+    for (int a = 0; a < t->n_axes; a++)
+        g.axis[a] = axis_of(&index[a], in[1 + a], y, t->axes[a]);
+    for (int d = 0; d < index->rank; d++)
+        add_dimension(&g, (dimension){.extent = index->extent[d],
+                                      .at_stride = d < t->n_batch ? y->stride[d] : 0,
+                                      .index = index,
+                                      .number = d});
+    OLY_TRY(l->scratch(l->context, (size_t)g.n * sizeof **places, &at));
+    *count = g.n;
+    *places = at;
+    g.to = at;
+    return start(l, "oly_indexed_places", &g);
+}

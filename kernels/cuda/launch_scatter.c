@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches of scatters: scatter.cu. */
+#include "cuda/local_launches.h"
+#include "core/dtype_list.h"
+#include "core/error.h"
+#include "core/min_max.h"
+#include "local_table.h"
+#include <string.h>
+
+/* What updates are combined with: operand 0's elements where its box is, elsewhere values that do not change a sum. */
+static oly_status begin_part(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, char *out)
+{
+    const oly_local_operand *x = &t->in[0], *y = &t->out;
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
+    int64_t from = 0, to = 0, bytes = (int64_t)c.element_bytes;
+    char zero[16];
+    oly_combine_identity(OLY_COMBINE_SUM, x->dtype, zero, 1);
+    OLY_TRY(oly_cuda_fill(l, c.element_bytes, oly_local_count(y, -1), out, zero));
+    for (int d = 0; d < x->rank; d++) {
+        int64_t begin = oly_larger(x->origin[d], y->origin[d]);
+        int64_t end = oly_smaller(x->origin[d] + x->extent[d], y->origin[d] + y->extent[d]);
+        if (end <= begin)
+            return OLY_OK;
+        c.extent[d] = end - begin;
+        c.from_stride[d] = x->stride[d];
+        c.to_stride[d] = y->stride[d];
+        from += (begin - x->origin[d]) * x->stride[d];
+        to += (begin - y->origin[d]) * y->stride[d];
+    }
+    return in ? oly_cuda_copy(l, &c, out + to * bytes, (const char *)in + from * bytes) : OLY_OK;
+}
+
+static void add_window(oly_cuda_scatter_task *s, int64_t extent, int64_t to, int64_t from)
+{
+    int last = s->window.rank - 1;
+    s->n_window *= extent;
+    if (extent == 1)
+        return;
+    if (last >= 0 && s->window.stride[last] == to * extent && s->window_from[last] == from * extent)
+        s->window.extent[last] *= extent;
+    else
+        s->window.extent[last = s->window.rank++] = extent;
+    s->window.stride[last] = to;
+    s->window_from[last] = from;
+}
+
+static oly_cuda_scatter_task describe(const oly_local_task *t, const void *updates, void *out)
+{
+    static const int32_t combiners[] = {-1, OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MIN, OLY_COMBINE_MAX};
+    const oly_local_operand *y = &t->out, *u = &t->in[t->n_in - 1], *index = &t->in[1];
+    oly_cuda_scatter_task s = {.to = out,
+                               .from = updates,
+                               .n_window = 1,
+                               .each = 1,
+                               .dtype = (int32_t)y->dtype,
+                               .combiner = combiners[t->op - OLY_LOCAL_SCATTER]};
+    if (s.combiner >= 0)
+        s.combiner = (int32_t)oly_cuda_combiner((oly_combiner)s.combiner, y->dtype);
+    for (int d = 0; d < index->rank; d++) {
+        oly_cuda_add_dimension(&s.position, index->extent[d], u->stride[d]);
+        s.each *= d < t->n_batch ? 1 : index->extent[d];
+    }
+    int window = index->rank;
+    for (int d = 0; d < y->rank; d++)
+        if (!oly_cuda_is_indexed(t, d))
+            add_window(&s, y->extent[d], y->stride[d], u->stride[window++]);
+    return s;
+}
+
+oly_status oly_cuda_scatter(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                            void *scratch)
+{
+    (void)scratch;
+    oly_cuda_scatter_task s = describe(t, in[t->n_in - 1], out);
+    int64_t *places;
+    OLY_TRY(t->partial ? begin_part(l, t, in[0], out) : oly_cuda_copy_operand(l, t, in[0], out));
+    if (oly_local_count(&t->in[1], -1) == 0 || s.n_window == 0)
+        return OLY_OK;
+    OLY_TRY(oly_cuda_find_places(l, t, in, &s.count, &places));
+    s.place = places;
+    s.n = s.count / s.each * s.n_window;
+    return oly_cuda_start(l, "scatter", s.combiner < 0 ? "oly_scatter_replace_few" : "oly_scatter_few",
+                          oly_cuda_blocks(l, s.n, OLY_CUDA_THREADS), OLY_CUDA_THREADS, &s, sizeof s);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared by launch_local.c and the files of its families. Private to kernels/cuda. */
+#ifndef OLY_CUDA_LOCAL_LAUNCHES_H
+#define OLY_CUDA_LOCAL_LAUNCHES_H
+#include "cuda/launching.h"
+
+/* The families: as oly_cuda_local. */
+typedef oly_status oly_cuda_family(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                   void *out, void *scratch);
+oly_cuda_family oly_cuda_gather, oly_cuda_slice, oly_cuda_update, oly_cuda_scatter, oly_cuda_find, oly_cuda_pick,
+    oly_cuda_search, oly_cuda_arrange;
+
+/* A box of the task, and the task with its boxes (at most two operands; others are not described). */
+oly_cuda_box oly_cuda_box_of(const oly_local_operand *x, const void *base);
+oly_cuda_local_task oly_cuda_describe(const oly_local_task *t, const void *const *in, void *out, void *scratch);
+/* Starts a kernel with a thread for each of n elements. */
+oly_status oly_cuda_start_local(const oly_cuda_launcher *l, const char *module, const char *kernel,
+                                const oly_cuda_local_task *t);
+
+/* A further dimension, innermost last: merged with the one before if both are evenly spaced. */
+void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride);
+
+/* -- launch_indexed.c: also for scatter ------------------------------------------------------------------------------------ */
+/* Is dimension d of operand 0 one of the batch, or indexed? */
+bool oly_cuda_is_indexed(const oly_local_task *t, int d);
+/* in[0] into the result, unless it is there. */
+oly_status oly_cuda_copy_operand(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, void *out);
+/* Offsets of the positions of a scatter in the result, -1 for those that are dropped; *count of them. */
+oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                int64_t *count, int64_t **places);
+#endif

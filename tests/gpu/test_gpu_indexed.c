@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  CUDA kernels of gather, scatter, slices and updates at computed positions, argmax, searchsorted: the CPU's bits. */
+#include "local_tasks.h"
+
+enum { ROUNDS = 300 };
+
+static int64_t small(void)
+{
+    return 1 + random_below(random_below(4) ? 6 : 40);
+}
+
+/* Batch, indexed and other dimensions of operand 0; the extents of positions. */
+static int draw_indexed(drawn *w, int64_t *position, bool updates)
+{
+    int rank = 1 + random_below(4), n_batch = random_below(3) == 0 && rank > 1, positions = n_batch + random_below(3);
+    int64_t extent[OLY_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        extent[d] = small();
+    while (rank == 4 && extent[0] * extent[1] * extent[2] * extent[3] > 30000)
+        extent[3] = 1;
+    *w = (drawn){.t = {.n_batch = n_batch, .mode = (oly_index_mode)random_below(4), .partial = random_below(3) == 0}};
+    for (int d = n_batch; d < rank; d++)
+        if (random_below(2) || (d == rank - 1 && w->t.n_axes == 0))
+            w->t.axes[w->t.n_axes++] = d;
+    set_box(&w->in[0], random_dtype(true), rank, extent);
+    for (int k = 0; k < positions; k++)
+        position[k] = k < n_batch ? extent[k] : random_below(9) == 0 ? 60 : small();
+    if (positions > n_batch && random_below(30) == 0)
+        position[positions - 1] = 0;
+    for (int a = 0; a < w->t.n_axes && (updates || w->t.partial); a++)
+        if (random_below(2))
+            take_part(&w->in[0], w->t.axes[a], random_below(4), random_below(4));
+    return positions;
+}
+
+static void draw_indexes(drawn *w, int positions, const int64_t *position)
+{
+    for (int a = 0; a < w->t.n_axes; a++) {
+        int64_t size = w->in[0].size[w->t.axes[a]], beyond = w->t.mode == OLY_INDEX_PROMISE ? 0 : random_below(4);
+        set_box(&w->in[1 + a], random_below(2) ? OLY_INT32 : OLY_INT64, positions, position);
+        fill_indexes(w, 1 + a, -beyond, size - 1 + beyond);
+    }
+}
+
+static bool is_window(const drawn *w, int d)
+{
+    bool other = d >= w->t.n_batch;
+    for (int a = 0; a < w->t.n_axes; a++)
+        other = other && w->t.axes[a] != d;
+    return other;
+}
+
+/* The extents of the positions, then of what is not indexed. */
+static int windows_of(const drawn *w, int positions, int64_t *extent)
+{
+    for (int d = 0; d < w->in[0].rank; d++)
+        if (is_window(w, d))
+            extent[positions++] = w->in[0].extent[d];
+    return positions;
+}
+
+static void gathers(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < ROUNDS; round++) {
+        drawn w;
+        int64_t extent[OLY_MAX_RANK];
+        int positions = draw_indexed(&w, extent, false);
+        w.t.op = OLY_LOCAL_GATHER;
+        w.t.n_in = 1 + w.t.n_axes;
+        fill_operand(&w, 0);
+        draw_indexes(&w, positions, extent);
+        int rank = windows_of(&w, positions, extent);
+        set_box(&w.t.out, w.in[0].dtype, rank, extent);
+        compare_task(&w, "gather", round, false, NULL);
+    }
+}
+
+static void scatters(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        drawn w;
+        int64_t extent[OLY_MAX_RANK];
+        int positions = draw_indexed(&w, extent, true);
+        w.t.op = (oly_local_op)(OLY_LOCAL_SCATTER + random_below(5));
+        w.t.n_in = 2 + w.t.n_axes;
+        w.t.partial = w.t.partial && w.t.op == OLY_LOCAL_SCATTER_ADD;
+        w.t.out = w.in[0];
+        int first = w.t.axes[0];
+        if (w.t.partial && w.in[0].extent[first] > 1) { /* a part of what is added to */
+            w.in[0].extent[first]--;
+            w.in[0].origin[first] += random_below(2);
+        }
+        fill_operand(&w, 0);
+        draw_indexes(&w, positions, extent);
+        int rank = windows_of(&w, positions, extent);
+        set_box(&w.in[w.t.n_in - 1], w.in[0].dtype, rank, extent);
+        fill_operand(&w, w.t.n_in - 1);
+        bool dense = !w.t.partial;
+        int64_t step = 1;
+        for (int d = w.in[0].rank - 1; d >= 0; step *= w.in[0].extent[d--])
+            dense = dense && w.in[0].stride[d] == step;
+        compare_task(&w, "scatter", round, dense && random_below(2), NULL);
+    }
+}
+
+/* Slices and updates at computed positions. */
+static void slices(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        bool update = random_below(2);
+        int rank = 1 + random_below(4), n_batch = random_below(3) == 0;
+        int64_t extent[OLY_MAX_RANK], part[OLY_MAX_RANK];
+        drawn w = {.t = {.op = update ? OLY_LOCAL_DYNAMIC_UPDATE : OLY_LOCAL_DYNAMIC_SLICE,
+                         .n_batch = n_batch,
+                         .partial = !update && random_below(2)}};
+        for (int d = 0; d < rank; d++)
+            part[d] = extent[d] = 1 + random_below(12);
+        for (int d = n_batch; d < rank; d++)
+            part[d] = 1 + random_below((int)extent[d]);
+        w.t.n_in = 1 + update + rank - n_batch;
+        set_box(&w.in[0], random_dtype(true), rank, extent);
+        oly_local_operand slice;
+        set_box(&slice, w.in[0].dtype, rank, part);
+        for (int d = n_batch; d < rank; d++) { /* parts of the array, of the slice */
+            if ((w.t.partial || update) && random_below(2) && extent[d] > 1) {
+                w.in[0].origin[d] = random_below((int)extent[d]);
+                w.in[0].extent[d] = 1 + random_below((int)(extent[d] - w.in[0].origin[d]));
+            }
+            if (random_below(2) && part[d] > 1) {
+                slice.origin[d] = random_below((int)part[d]);
+                slice.extent[d] = 1 + random_below((int)(part[d] - slice.origin[d]));
+            }
+        }
+        fill_operand(&w, 0);
+        if (update) {
+            w.in[1] = slice;
+            fill_operand(&w, 1);
+        }
+        for (int d = n_batch; d < rank; d++) {
+            int k = 1 + update + d - n_batch;
+            set_box(&w.in[k], random_below(2) ? OLY_INT32 : OLY_INT64, n_batch, extent);
+            fill_indexes(&w, k, -2, extent[d] + 2);
+        }
+        w.t.out = update ? w.in[0] : slice;
+        compare_task(&w, update ? "update" : "slice", round, false, NULL);
+    }
+}
+
+static void argreductions(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        int rank = 1 + random_below(4), n_kept_dims = 0;
+        int64_t extent[OLY_MAX_RANK], out[OLY_MAX_RANK];
+        drawn w = {.t = {.op = random_below(2) ? OLY_LOCAL_ARGMAX : OLY_LOCAL_ARGMIN, .n_in = 1}};
+        w.t.partial = random_below(2);
+        for (int d = 0; d < rank; d++)
+            extent[d] = 1 + random_below(random_below(6) ? 8 : 100);
+        if (random_below(8) == 0)
+            rank = 1, extent[0] = 1 + random_below(30000);
+        set_box(&w.in[0], random_dtype(false), rank, extent);
+        for (int d = 0; d < rank; d++)
+            if (random_below(2) || (d == rank - 1 && w.t.n_axes == 0)) {
+                w.t.axes[w.t.n_axes++] = d;
+                if (w.t.partial)
+                    take_part(&w.in[0], d, random_below(5), random_below(5));
+                if (w.t.partial && random_below(40) == 0)
+                    w.in[0].extent[d] = 0;
+            } else {
+                out[n_kept_dims++] = extent[d];
+            }
+        fill_operand(&w, 0);
+        set_box(&w.t.out, random_below(2) ? OLY_INT32 : OLY_INT64, n_kept_dims, out);
+        compare_task(&w, "argreduction", round, false, NULL);
+    }
+}
+
+/* The results of several parts. */
+static void picks(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t extent[] = {1 + random_below(5), 1 + random_below(9), 1 + random_below(4)}, out[2];
+        int n_kept_dims = 0;
+        drawn w = {.t = {.op = OLY_LOCAL_PICK, .n_in = 2, .reverse = random_below(2)}};
+        set_box(&w.in[0], random_dtype(false), 3, extent);
+        set_box(&w.in[1], random_below(2) ? OLY_INT32 : OLY_INT64, 3, extent);
+        for (int d = 0; d < 3; d++)
+            if (d == 1 || (d == 0 && random_below(2)))
+                w.t.axes[w.t.n_axes++] = d;
+            else
+                out[n_kept_dims++] = extent[d];
+        fill_operand(&w, 0);
+        fill_indexes(&w, 1, -1, 6);
+        set_box(&w.t.out, random_below(2) ? OLY_INT32 : OLY_INT64, n_kept_dims, out);
+        compare_task(&w, "pick", round, false, NULL);
+    }
+}
+
+static void searches(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int n_batch = random_below(2), rank = n_batch + random_below(3);
+        int64_t extent[] = {1 + random_below(4), small(), small()}, line[] = {extent[0], small()};
+        if (!n_batch)
+            line[0] = random_below(200);
+        drawn w = {.t = {.op = OLY_LOCAL_SEARCHSORTED, .n_in = 2, .reverse = random_below(2), .n_batch = n_batch}};
+        set_box(&w.in[0], random_dtype(true), n_batch + 1, line);
+        set_box(&w.in[1], w.in[0].dtype, rank, extent);
+        fill_operand(&w, 0), fill_operand(&w, 1); /* not sorted: the same comparisons give the same answer */
+        set_box(&w.t.out, random_below(2) ? OLY_INT32 : OLY_INT64, rank, extent);
+        compare_task(&w, "searchsorted", round, false, NULL);
+    }
+}
+
+/* What sorting over several devices does with lines. */
+static void arrangements(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int rank = 1 + random_below(3);
+        int64_t extent[] = {small(), small(), 1 + random_below(5)};
+        drawn w = {.t = {.op = (oly_local_op)(OLY_LOCAL_LENGTHEN + random_below(3)), .reverse = random_below(2)}};
+        int d = w.t.dimension = random_below(rank);
+        oly_dtype number = random_below(2) ? OLY_INT32 : OLY_INT64;
+        bool take = w.t.op == OLY_LOCAL_TAKE;
+        w.t.n_in = take ? 2 : 1;
+        w.t.reverse = w.t.reverse && w.t.op != OLY_LOCAL_LENGTHEN;
+        set_box(&w.in[0], take && w.t.reverse ? number : random_dtype(true), rank, extent);
+        fill_operand(&w, 0);
+        int64_t have = extent[d];
+        extent[d] += random_below(5);
+        if (take) {
+            set_box(&w.in[1], random_below(2) ? OLY_INT32 : OLY_INT64, rank, extent);
+            fill_indexes(&w, 1, 0, have - 1);
+        } else {
+            take_part(&w.in[0], d, random_below(6), random_below(6));
+        }
+        set_box(&w.t.out, w.t.op == OLY_LOCAL_NUMBER ? number : w.in[0].dtype, rank, extent);
+        compare_task(&w, "arrangement", round, false, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gathers),       cmocka_unit_test(scatters), cmocka_unit_test(slices),
+        cmocka_unit_test(argreductions), cmocka_unit_test(picks),    cmocka_unit_test(searches),
+        cmocka_unit_test(arrangements),
+    };
+    return CHECK_MAIN(tests);
+}
