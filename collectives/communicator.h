@@ -220,6 +220,23 @@ typedef struct oly_shared_set {
     uint64_t hash;
 } oly_shared_set;
 
+/* An operand that processes made of their own data, as they introduce it to those that hold no part of it (introduction.c). Numbers
+ * of arrays are those of the process that says them. */
+typedef struct oly_introduction {
+    uint64_t origin; /* the calls that led to it; 0: no such operand */
+    uint32_t made;   /* arrays that have been made of own data on its mesh; 0: unknown, or some are stand-ins */
+    uint32_t number; /* of it among all made of own data; 0: computed from such */
+    uint16_t place,
+        of; /* its place among those of its type and sharding that have not moved among the call's processes; 0: unknown */
+    uint32_t holds; /* 1: the process owns devices of its mesh */
+} oly_introduction;
+
+/* How this process knows it. */
+typedef struct oly_acquaintance {
+    uint64_t kind;         /* digest of type and sharding */
+    uint64_t made, issued; /* when it was made, and when this call was issued: numbers that grow */
+} oly_acquaintance;
+
 /* The header of every message, by which diverged ranks are detected: the first 128 bytes, of which the first 32 must be the same on
  * both sides. */
 enum { OLY_TICKET_STEP_BITS = 24 };
@@ -228,12 +245,14 @@ typedef struct oly_ticket {
     uint64_t fingerprint; /* rolling hash of all these calls */
     uint64_t set;         /* key of the set; 0: no counted set */
     uint64_t shared;      /* hashes of the other sets that both sides are in; written for each message */
-    char call[96];        /* "oly_matmul (layer.c:12)" */
+    char call[72];        /* "oly_matmul (layer.c:12)" */
+    oly_introduction introduction;
     /* not sent: */
+    oly_acquaintance acquaintance; /* with what is introduced */
     int n_shared;
     const oly_shared_set *sets;
 } oly_ticket;
-enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
+enum { OLY_TICKET_BYTES = offsetof(oly_ticket, acquaintance), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 
 /* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Large contiguous pieces are
  * sent in place: they must not change before oly_exchange_finish. */

@@ -75,7 +75,7 @@ bool oly_divergence_known(void)
     return __atomic_load_n(&state.known, __ATOMIC_ACQUIRE);
 }
 
-static oly_status fail_with_verdict(void)
+oly_status oly_divergence_fail(void)
 {
     return oly_fail(state.status, "%s", state.verdict);
 }
@@ -327,7 +327,7 @@ oly_status oly_divergence_compare(const oly_process_set *s)
         }
     }
     pthread_mutex_unlock(&state.lock);
-    return oly_divergence_known() ? fail_with_verdict() : OLY_OK;
+    return oly_divergence_known() ? oly_divergence_fail() : OLY_OK;
 }
 
 /* Replaces the calls that a rank sent before. */
@@ -409,7 +409,7 @@ oly_status oly_divergence_look(void)
     pthread_mutex_lock(&state.lock);
     receive_locked();
     pthread_mutex_unlock(&state.lock);
-    return oly_divergence_known() ? fail_with_verdict() : OLY_OK;
+    return oly_divergence_known() ? oly_divergence_fail() : OLY_OK;
 }
 
 /* -- coming apart ---------------------------------------------------------------------------------------- */
@@ -491,7 +491,7 @@ oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket
     decide_locked(OLY_DIVERGED, oly_text_chars(&t));
     pthread_mutex_unlock(&state.lock);
     oly_text_free(&t);
-    return fail_with_verdict();
+    return oly_divergence_fail();
 }
 
 oly_status oly_divergence_search(const char *call)
@@ -510,7 +510,7 @@ oly_status oly_divergence_search(const char *call)
         oly_text_free(&t);
     }
     pthread_mutex_unlock(&state.lock);
-    return fail_with_verdict();
+    return oly_divergence_fail();
 }
 
 void oly_divergence_await_reports(void)

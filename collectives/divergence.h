@@ -35,6 +35,12 @@ void oly_divergence_ask(int rank);
 bool oly_divergence_is_time(int64_t began);
 /* Handles a ticket of `peer` that differs from this rank's: waits for a moment for the verdict; always fails OLY_DIVERGED. */
 oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket *theirs);
+/* Is what `peer` introduces in its message the array that this rank has given to the call? Else fails OLY_DIVERGED, everywhere
+ * (introduction.c). */
+oly_status oly_introduction_met(int peer, const oly_ticket *mine, const oly_ticket *theirs);
+void oly_introductions_forget(void);
+/* Fails like any rank with the verdict. */
+oly_status oly_divergence_fail(void);
 /* Called if the hashes of all ranks do not balance: finds out why; always fails OLY_DIVERGED. */
 oly_status oly_divergence_search(const char *call);
 /* After a failure: waits for a moment until all ranks end, so that each reports it itself. */

@@ -318,9 +318,9 @@ static oly_status check_ticket(const exchange_message *m, const oly_ticket *mine
     oly_ticket theirs = {0}, expected = *mine;
     memcpy(&theirs, m->staging, TICKET);
     expected.shared = mine->n_shared > 0 ? shared_with(mine, m->payload.peer) : 0;
-    if (memcmp(&theirs, &expected, OLY_TICKET_COMPARED) == 0)
-        return OLY_OK;
     theirs.call[sizeof theirs.call - 1] = 0;
+    if (memcmp(&theirs, &expected, OLY_TICKET_COMPARED) == 0)
+        return oly_introduction_met(m->payload.peer, mine, &theirs);
     return oly_divergence_met(m->payload.peer, &expected, &theirs);
 }
 

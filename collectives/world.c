@@ -717,6 +717,7 @@ oly_status oly_world_finish(void)
         status = world.why;
     oly_staging_stop();
     oly_divergence_forget();
+    oly_introductions_forget();
     oly_values_forget();
     oly_process_sets_forget();
     leave_job(status == OLY_OK && !world.broken);

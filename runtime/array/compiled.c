@@ -162,7 +162,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 /* The origin of the results, by which processes without a part in them know them. */
 static oly_origin origin_of_call(const oly_compiled *c, int n_in, const oly_array *in)
 {
-    oly_origin o = {.call = oly_program_plan(c->program)->fingerprint};
+    uint64_t fingerprint = oly_program_plan(c->program)->fingerprint;
+    oly_origin o = {.call = fingerprint, .lineage = fingerprint};
     for (int k = 0; k < n_in; k++)
         oly_origin_add(&o, in[k]);
     for (int k = 0; k < c->n_captures; k++)
@@ -239,7 +240,7 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
         out[k]->moment = moment;
     }
     for (int k = 0; k < n_out && c->leaves_out; k++)
-        out[k]->identity.origin = oly_origin_result(&origin, k);
+        oly_origin_result(&origin, k, &out[k]->identity);
     return OLY_OK;
 }
 

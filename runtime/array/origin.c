@@ -141,6 +141,7 @@ void oly_origin_add(oly_origin *o, oly_array operand)
     o->own = o->own || (origin & OLY_ORIGIN_OWN);
     o->count = o->count || !origin;
     o->call = oly_hash_mix(o->call, origin);
+    o->lineage = oly_hash_mix(o->lineage, operand->identity.lineage ? operand->identity.lineage : origin);
 }
 
 void oly_origin_end(oly_origin *o)
@@ -154,11 +155,17 @@ void oly_origin_end(oly_origin *o)
     uint64_t times = count(o->call);
     o->unknown = times == 0;
     o->call = oly_hash_mix(o->call, times);
+    o->lineage = oly_hash_mix(oly_hash_mix(o->lineage, place), times);
 }
 
-uint64_t oly_origin_result(const oly_origin *o, int k)
+uint64_t oly_origin_number(uint64_t kind)
 {
-    return o->unknown ? 0
-           : o->own   ? oly_hash_mix(o->call, (uint64_t)k) | OLY_ORIGIN_OWN
-                      : shared(oly_hash_mix(o->call, (uint64_t)k));
+    return count(oly_hash_mix(kind, 37));
+}
+
+void oly_origin_result(const oly_origin *o, int k, oly_identity *x)
+{
+    uint64_t origin = oly_hash_mix(o->call, (uint64_t)k);
+    x->origin = o->unknown ? 0 : o->own ? origin | OLY_ORIGIN_OWN : shared(origin);
+    x->lineage = o->own ? oly_hash_mix(o->lineage, (uint64_t)k) : 0;
 }

@@ -24,14 +24,17 @@ uint64_t oly_origin_of_data(const void *data, size_t bytes);
  * operands of this process alone: they are known by their contents. */
 typedef struct oly_origin {
     uint64_t call;
-    bool count;   /* made of a process's own data, unknown to others: told apart by a count */
-    bool own;     /* or made of such arrays */
-    bool unknown; /* out of memory */
+    uint64_t lineage; /* that of oly_identity; starts likewise */
+    bool count;       /* made of a process's own data, unknown to others: told apart by a count */
+    bool own;         /* or made of such arrays */
+    bool unknown;     /* out of memory */
 } oly_origin;
 void oly_origin_add(oly_origin *o, oly_array operand);
 /* After the last operand and before the call runs. Results of a process's own data are told apart by the source line of
  * the call and a count of its executions. Then: the origin of result k. */
 void oly_origin_end(oly_origin *o);
-uint64_t oly_origin_result(const oly_origin *o, int k);
+void oly_origin_result(const oly_origin *o, int k, oly_identity *x);
+/* The number, from 1, of the array among those of its kind that have been made of a process's own data; 0: out of memory. */
+uint64_t oly_origin_number(uint64_t kind);
 void oly_origins_forget(void); /* at finalize */
 #endif

@@ -9,7 +9,10 @@
 #include "core/hash.h"
 #include "device/queue.h"
 #include "kernel.h"
+#include "run/introduction.h"
 #include <string.h>
+
+enum { FROM_LOCAL = 23, FROM_SHARDS = 29 }; /* how arrays were made */
 
 /* Memory with the data on the default device; NULL if that belongs to another process. */
 static oly_status buffer_of_data(const void *data, oly_sharding s, size_t bytes, oly_buffer **buffer)
@@ -167,19 +170,29 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     return oly_dispatch(oly_compose_place, 1, &operand, &recipe);
 }
 
+/* By which processes that hold no part of the array know it. */
+static void name_for_others(oly_array x, uint64_t event, uint64_t kind, uint64_t how)
+{
+    const int *positions;
+    oly_mesh mesh = x->sharding->mesh;
+    oly_origin o = {.call = event, .count = true};
+    oly_origin_end(&o);
+    oly_origin_result(&o, 0, &x->identity);
+    x->identity.lineage = oly_hash_mix(kind, oly_origin_number(kind));
+    bool stand_in = how == FROM_SHARDS && oly_mesh_local_positions(mesh, &positions) == 0;
+    oly_introduction_made(mesh, kind, x->identity.lineage, stand_in);
+}
+
 oly_status oly_note_made(oly_array x, uint64_t how)
 {
-    uint64_t event = oly_hash_mix(how, (uint64_t)x->type.dtype << 8 | (uint64_t)x->type.rank),
-             value = x->identity.value;
-    event =
-        oly_hash_mix(oly_hash(event, x->type.shape, sizeof *x->type.shape * (size_t)x->type.rank), x->sharding->hash);
+    uint64_t type = (uint64_t)x->type.dtype << 8 | (uint64_t)x->type.rank, value = x->identity.value;
+    uint64_t kind = oly_hash(type, x->type.shape, sizeof *x->type.shape * (size_t)x->type.rank);
+    kind = oly_hash_mix(kind, x->sharding->hash);
+    uint64_t event = oly_hash_mix(how, kind);
     OLY_TRY(oly_together_note(x->sharding->mesh, event, oly_current_site(), &x->identity));
     x->identity.value = value;
-    if (oly_mesh_leaves_out(x->sharding->mesh)) {
-        oly_origin o = {.call = event, .count = true};
-        oly_origin_end(&o);
-        x->identity.origin = oly_origin_result(&o, 0);
-    }
+    if (oly_mesh_leaves_out(x->sharding->mesh))
+        name_for_others(x, event, kind, how);
     return OLY_OK;
 }
 
@@ -270,7 +283,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
     for (int s = 0; s < n && st == OLY_OK; s++)
         st = copy_shard(*out, s, boxes, n, data, local_shape);
     if (st == OLY_OK)
-        st = oly_note_made(*out, 23);
+        st = oly_note_made(*out, FROM_LOCAL);
     oly_release(boxes);
     return st;
 }
@@ -372,7 +385,7 @@ static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, 
         return OLY_MEMORY;
     oly_status st = share_parts(*out, &type, parts);
     if (st == OLY_OK)
-        st = oly_note_made(*out, 29);
+        st = oly_note_made(*out, FROM_SHARDS);
     if (st != OLY_OK)
         oly_free(*out);
     return st;

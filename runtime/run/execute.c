@@ -3,6 +3,7 @@
  * pool. */
 #include "run/execute.h"
 #include "run/interpret.h"
+#include "run/introduction.h"
 #include "run/executor.h"
 #include "run/timed_steps.h"
 #include "device/platform.h"
@@ -83,6 +84,7 @@ oly_status oly_run_give_up(oly_status status)
 void oly_run_reset(void)
 {
     oly_together_forget();
+    oly_introductions_end();
     atomic_store(&failure, OLY_OK);
 }
 

@@ -5,6 +5,7 @@
  * may not be computed before. */
 #include "run/together.h"
 #include "run/interpret.h"
+#include "run/introduction.h"
 #include "core/hash.h"
 #include "device/queue.h"
 #include <string.h>
@@ -135,13 +136,13 @@ static void note_operand(oly_together *t, int k, uint64_t operand, bool copy)
     t->called.by_contents |= (uint8_t)(copy << k);
 }
 
-static void issue_input(oly_together *t, int k, const oly_identity *x, bool everywhere)
+static void issue_input(oly_together *t, int k, const oly_identity *x, oly_mesh mesh)
 {
     uint64_t operand = 0;
     t->copies[k] = 0;
     if (x->set && (x->set == t->set || oly_process_set_within(t->set, x->set))) {
         operand = digest(x);
-    } else if (everywhere) {
+    } else if (mesh->everywhere) {
         t->copies[k] = x->value;
         t->any_copy = true;
     } else {
@@ -149,6 +150,8 @@ static void issue_input(oly_together *t, int k, const oly_identity *x, bool ever
             share(t, x, oly_hash_mix((uint64_t)k, digest(x)));
         if (!(x->origin & OLY_ORIGIN_OWN)) /* processes without a part of it know it by that */
             operand = x->origin;
+        else
+            oly_introduction_add(&t->introduction, &t->acquaintance, oly_process_set_key(t->set), mesh, x->lineage);
     }
     t->event = oly_hash_mix(t->event, operand);
     note_operand(t, k, operand, false);
@@ -165,11 +168,12 @@ void oly_together_issue(oly_together *t, const oly_plan *plan, const oly_identit
     t->called.n_operands = (uint8_t)(n < OLY_NOTED_OPERANDS ? n : OLY_NOTED_OPERANDS);
     t->any_copy = false;
     t->n_shared = 0;
+    t->introduction.origin = 0;
     for (int k = 0; donated && k < plan->n_outputs; k++)
         if (donated[k] >= 0)
             t->event = oly_hash_mix(t->event, (uint64_t)(k + 1) << 32 | (uint64_t)donated[k]);
     for (int k = 0; k < n; k++)
-        issue_input(t, k, inputs ? &inputs[k] : &unknown, plan->inputs[k].sharding->mesh->everywhere);
+        issue_input(t, k, inputs ? &inputs[k] : &unknown, plan->inputs[k].sharding->mesh);
 }
 
 oly_status oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes, uint64_t *contents)
@@ -217,6 +221,8 @@ oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer 
     ticket->set = oly_process_set_key(t->set);
     ticket->n_shared = t->n_shared;
     ticket->sets = t->shared;
+    ticket->introduction = t->introduction;
+    ticket->acquaintance = t->acquaintance;
     return OLY_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct oly_identity {
     uint64_t value;       /* number of the value on this process */
     /* by which processes without a part of it know it: the calls that led to it (array/origin.h); 0: none */
     uint64_t origin;
+    uint64_t lineage; /* of own data: the same, but by order instead of source lines (introduction.h) */
 } oly_identity;
 
 /* Bit of an origin: each process has contributed its own parts. */
@@ -32,6 +33,8 @@ typedef struct oly_together {
     int n_shared;
     uint64_t shared_event[OLY_MOST_SHARED_SETS];
     oly_shared_set shared[OLY_MOST_SHARED_SETS];
+    oly_introduction introduction; /* of operands made of own data, to members that hold no part of them */
+    oly_acquaintance acquaintance;
 } oly_together;
 
 /* The processes that own devices of the plan's meshes; NULL if this one owns none, or all. */

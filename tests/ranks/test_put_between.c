@@ -184,13 +184,81 @@ static void a_stand_in_receives_what_others_computed(void **state)
     oly_sync("done");
 }
 
+/* Arrays of the first process's own data go to the last one, which makes stand-ins, each as it needs it: in another order than that in
+ * which the arrays were made, and not for all of them. */
+static void stand_ins_are_made_when_they_are_needed(void **state)
+{
+    (void)state;
+    int last = oly_process_count() - 1, me = oly_process_index(), each = 8 / (last + 1);
+    int64_t shape[] = {9, 7};
+    oly_sharding source = oly_single_device(oly_get_device(0)), target = oly_single_device(oly_get_device(last * each));
+    static const int order[] = {2, 0, 3, 2, 0};
+    oly_array made[4] = {0};
+    contents c[4];
+    if (last == 0 || (me != 0 && me != last))
+        return;
+    for (int k = 0; k < 4; k++) {
+        c[k] = (contents){.element = 4, .shape = {9, 7}, .salt = (uint32_t)k};
+        if (me == 0)
+            made[k] = oly_from_callback(source, OLY_INT32, 2, shape, fill, &c[k]);
+    }
+    for (int k = 0; k < 5; k++) {
+        int which = order[k];
+        if (!made[which])
+            made[which] = oly_from_shards(source, OLY_INT32, 2, shape, 0, NULL);
+        oly_array y = oly_device_put(made[which], target);
+        OLY_FOR_EACH_SHARD(s, y)
+        {
+            int32_t want[63];
+            oly_index_box all = {.rank = 2, .extent = {9, 7}};
+            fill(&all, want, &c[which]);
+            assert_memory_equal(s.memory, want, sizeof want);
+        }
+    }
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(any_mesh_to_any_other),
     STARTED(a_stand_in_receives_what_others_computed),
+    STARTED(stand_ins_are_made_when_they_are_needed),
 };
 
 /* -- programs that do it wrong, for test_put_wrong.sh: 4 ranks of 2 devices; the first two have x and y ---------------------------- */
+
+static oly_array two[3];
+static oly_array own(oly_sharding s, contents *c)
+{
+    return oly_from_callback(s, OLY_FLOAT32, 2, c->shape, fill, c);
+}
+
+/* Own data of the first process, which the last one, without a part of it, asks for in another order. */
+static int swap_own_data(const char *how)
+{
+    bool has = oly_process_index() == 0, odd = oly_process_index() == 3;
+    contents c = {.element = 4, .shape = {64, 33}};
+    oly_sharding from = oly_single_device(oly_get_device(0)), to = oly_single_device(oly_get_device(7));
+    int n = 2, first = odd;
+    if (strcmp(how, "own: calls") == 0) {
+        for (int k = 0; k < n; k++)
+            two[k] = own(from, &c);
+    } else if (strcmp(how, "own: lines") == 0) {
+        two[0] = oly_from_callback(from, OLY_FLOAT32, 2, c.shape, fill, &c);
+        two[1] = oly_from_callback(from, OLY_FLOAT32, 2, c.shape, fill, &c);
+    } else if (strcmp(how, "own: computed") == 0) {
+        two[0] = oly_sin(own(from, &c));
+        two[1] = oly_sin(own(from, &c));
+    } else if (strcmp(how, "own: stand-ins") == 0) {
+        for (int k = 0; k < n; k++)
+            two[k] = has ? own(from, &c) : oly_from_shards(from, OLY_FLOAT32, 2, c.shape, 0, NULL);
+    } else { /* of three, stand-ins for two */
+        for (int k = 0; k < (has ? 3 : n); k++)
+            two[k] = has ? own(from, &c) : oly_from_shards(from, OLY_FLOAT32, 2, c.shape, 0, NULL);
+    }
+    for (int k = 0; k < n && (has || odd); k++)
+        oly_block_until_ready(oly_device_put(two[first ? n - 1 - k : k], to));
+    return oly_finalize();
+}
 
 static int do_it_wrong(const char *how)
 {
@@ -227,5 +295,5 @@ int main(int argc, char **argv)
     if (!how)
         return CHECK_MAIN(tests);
     oly_init(&argc, &argv);
-    return do_it_wrong(how);
+    return strncmp(how, "own", 3) == 0 ? swap_own_data(how) : do_it_wrong(how);
 }

@@ -29,6 +29,11 @@ wrong missing "$here"
 wrong alone "$here"
 wrong order "$here"
 wrong shape "$here"
+wrong 'own: calls' "sends in $here an array .* other calls led to it"
+wrong 'own: lines' "sends in $here an array .* other calls led to it"
+wrong 'own: computed' "sends in $here an array .* other calls led to it"
+wrong 'own: stand-ins' 'of 2 that have not moved yet, number 1 there and number 2 here'
+wrong 'own: some' 'they were made in another order'
 if OLYMPUS_NODES=0,x "$program" 2>&1 | grep -q 'OLYMPUS_NODES="0,x" is not a list of nodes'; then
     passed=$((passed + 1))
     echo "ok      a bad list of nodes"

@@ -73,7 +73,9 @@ oly_status oly_crew_begin(oly_mesh mesh, uint64_t what, oly_crew *crew)
     oly_status st = make_line(crew, mesh && !mesh->everywhere ? mesh : NULL);
     oly_origin origin = {.call = what, .count = true};
     oly_origin_end(&origin);
-    crew->id = oly_origin_result(&origin, 0);
+    oly_identity id;
+    oly_origin_result(&origin, 0, &id);
+    crew->id = id.origin;
     if (st != OLY_OK)
         oly_world_tell(st);
     return st;
