@@ -277,8 +277,10 @@ endef
 $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
 
 # One call of nvcc for all architectures of a file, which it compiles at the same time. Contraction only where it is written.
-nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 0 \
-             $(foreach a,$(cuda_archs),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(cuda_archs)),code=compute_$(lastword $(cuda_archs))
+# The first architecture's PTX becomes the code of all of them, and the PTX that later GPUs compile for themselves.
+nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 2 -Xfatbin -compress-all \
+             $(foreach a,$(cuda_archs),-gencode arch=compute_$(firstword $(cuda_archs))$(comma)code=sm_$a) \
+             -gencode arch=compute_$(firstword $(cuda_archs)),code=compute_$(firstword $(cuda_archs))
 $(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile $(BUILD)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC,"$< ($(cuda_archs))")
@@ -295,9 +297,7 @@ $(BUILD)/kernels/cuda/embedded.o: $(BUILD)/kernels/cuda/embedded.c $(BUILD)/flag
 	$(Q)$(compile) $(inside) $(CFLAGS) -c $< -o $@
 
 cuda-report: $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) ## registers, shared memory and spills of every kernel for every GPU
-	@for file in $^; do cuobjdump=$(CUDA_HOME)/bin/cuobjdump; \
-		[ -x $$cuobjdump ] && { $$cuobjdump --dump-resource-usage $$file; continue; }; \
-		$(nvcc) $(nvcc_flags) -Xptxas -v -fatbin kernels/cuda/$$(basename $$file .fatbin).cu -o /dev/null 2>&1 | kernels/cuda/report; done
+	@cat $(^:%=%.report)
 
 # -- linking ------------------------------------------------------------------------------------------------------------
 $(library): $(objects) $(BUILD)/contents

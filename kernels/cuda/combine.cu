@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions of several arrays, as partial results of devices are: element by element in the order of cpu/combine.c, which the host has
  * written as a program for a small stack. Narrow types are rounded after each pair, as on the CPU. */
+#define OLY_SHORT_CODE
 #include "combining.h"
 
 template <class A> OLY_DEVICE void combine(const oly_cuda_combine_task &t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Combining two elements, for the kernels of reductions, scans, scatters and windows. An accumulator is of one of six C++ types:
  * int64_t and uint64_t (also of narrower integers and bools: what is stored has the same bits), float (also of narrow types), double,
- * oly_c64, oly_c128. NaN wins in max and min, complex numbers are ordered by their real part first: as cpu/combine.c. */
+ * oly_c64, oly_c128. Kernels for one type may use int32_t (int32) and uint32_t (uint32, bools). NaN wins in max and min, complex numbers are ordered by their real part first: as cpu/combine.c. */
 #ifndef OLY_CUDA_COMBINING_H
 #define OLY_CUDA_COMBINING_H
 #include "tasks.h" /* before device.h, whose OLY_DEVICE is a macro */
@@ -20,6 +20,8 @@
         default: return a | b;                                                                                         \
         }                                                                                                              \
     }
+OLY_COMBINE_INTEGERS(int32_t)
+OLY_COMBINE_INTEGERS(uint32_t)
 OLY_COMBINE_INTEGERS(int64_t)
 OLY_COMBINE_INTEGERS(uint64_t)
 #define OLY_COMBINE_FLOATS(T)                                                                                          \
@@ -78,6 +80,14 @@ OLY_DEVICE void oly_read(int dtype, const char *base, int64_t i, float *x)
     default: *x = oly_float_of_e4m3fn(((const uint8_t *)base)[i]); break;
     }
 }
+OLY_DEVICE void oly_read(int, const char *base, int64_t i, int32_t *x)
+{
+    *x = ((const int32_t *)base)[i];
+}
+OLY_DEVICE void oly_read(int dtype, const char *base, int64_t i, uint32_t *x)
+{
+    *x = dtype == OLY_T_u32 ? ((const uint32_t *)base)[i] : ((const uint8_t *)base)[i];
+}
 OLY_DEVICE void oly_read(int, const char *base, int64_t i, double *x)
 {
     *x = ((const double *)base)[i];
@@ -89,6 +99,14 @@ OLY_DEVICE void oly_read(int, const char *base, int64_t i, oly_c64 *x)
 OLY_DEVICE void oly_read(int, const char *base, int64_t i, oly_c128 *x)
 {
     x->re = ((const double *)base)[2 * i], x->im = ((const double *)base)[2 * i + 1];
+}
+OLY_DEVICE oly_value oly_stored(int, int32_t x)
+{
+    return oly_bits_value((uint32_t)x);
+}
+OLY_DEVICE oly_value oly_stored(int, uint32_t x)
+{
+    return oly_bits_value(x);
 }
 OLY_DEVICE oly_value oly_stored(int, int64_t x)
 {

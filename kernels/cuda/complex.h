@@ -28,7 +28,7 @@ OLY_DEVICE oly_c64 oly_w_times(oly_c64 x, oly_c64 y)
     return oly_w_of(oly_fma(x.re, y.re, -(x.im * y.im)), oly_fma(x.re, y.im, x.im * y.re));
 }
 /* Scaled by a power of two, so that it overflows only where the quotient does. */
-OLY_DEVICE oly_z oly_z_over(oly_z x, oly_z y)
+OLY_CALLED oly_z oly_z_over(oly_z x, oly_z y)
 {
     double size = fmax(fabs(y.re), fabs(y.im)), scale = 1;
     if (size > 0x1p1000)
@@ -58,37 +58,62 @@ OLY_DEVICE oly_c64 oly_w_over(oly_c64 x, oly_c64 y)
     return oly_w_of((float)((a * c + b * d) / size), (float)((b * c - a * d) / size));
 }
 
-/* -- functions ------------------------------------------------------------------------------------------------------------------ */
-OLY_DEVICE oly_z oly_z_exp(oly_z z)
+/* -- functions of real numbers, of which those of complex ones are made ------------------------------------------------------------ */
+#define OLY_REAL_FUNCTION(name, of)                                                                                    \
+    OLY_CALLED double oly_d_##name(double x)                                                                           \
+    {                                                                                                                  \
+        return of(x);                                                                                                  \
+    }
+OLY_REAL_FUNCTION(exp, exp_f64)
+OLY_REAL_FUNCTION(log, log_f64)
+OLY_REAL_FUNCTION(log1p, log1p_f64)
+OLY_REAL_FUNCTION(expm1, expm1_f64)
+OLY_REAL_FUNCTION(sinh, sinh_f64)
+OLY_REAL_FUNCTION(cosh, cosh_f64)
+OLY_REAL_FUNCTION(asinh, asinh_f64)
+OLY_REAL_FUNCTION(sin, oly_sine)
+OLY_REAL_FUNCTION(cos, oly_cosine)
+OLY_REAL_FUNCTION(tan, oly_tangent)
+OLY_CALLED double oly_d_atan2(double y, double x)
 {
-    double e = exp_f64(z.re);
+    return atan2_f64(y, x);
+}
+OLY_CALLED double oly_d_hypot(double x, double y)
+{
+    return hypot(x, y);
+}
+
+/* -- functions ------------------------------------------------------------------------------------------------------------------ */
+OLY_CALLED oly_z oly_z_exp(oly_z z)
+{
+    double e = oly_d_exp(z.re);
     if (z.im == 0)
         return oly_z_of(e, z.im);
     if (e == 0 && !(fabs(z.im) < INFINITY))
         return oly_z_of(0, 0);
     if (z.re > 709 && z.re < 1400) { /* e^a overflows, perhaps not its products */
-        double half = exp_f64(z.re * 0.5);
-        return oly_z_of(half * oly_cosine(z.im) * half, half * oly_sine(z.im) * half);
+        double half = oly_d_exp(z.re * 0.5);
+        return oly_z_of(half * oly_d_cos(z.im) * half, half * oly_d_sin(z.im) * half);
     }
-    return oly_z_of(e * oly_cosine(z.im), e * oly_sine(z.im));
+    return oly_z_of(e * oly_d_cos(z.im), e * oly_d_sin(z.im));
 }
-OLY_DEVICE double oly_z_abs(oly_z z)
+OLY_CALLED double oly_z_abs(oly_z z)
 {
-    return hypot(z.re, z.im);
+    return oly_d_hypot(z.re, z.im);
 }
-OLY_DEVICE oly_z oly_z_log(oly_z z)
+OLY_CALLED oly_z oly_z_log(oly_z z)
 {
     double a = fmax(fabs(z.re), fabs(z.im)), b = fmin(fabs(z.re), fabs(z.im)), real;
     if (a > 0.5 && a < 2 && b == b)
-        real = 0.5 * log1p_f64((a - 1) * (a + 1) + b * b);
+        real = 0.5 * oly_d_log1p((a - 1) * (a + 1) + b * b);
     else
-        real =
-            a > 0x1p1000 || a < 0x1p-1000 ? log_f64(hypot(a * 0x1p-10, b * 0x1p-10)) + 10 * LN2 : log_f64(hypot(a, b));
+        real = a > 0x1p1000 || a < 0x1p-1000 ? oly_d_log(oly_d_hypot(a * 0x1p-10, b * 0x1p-10)) + 10 * LN2
+                                             : oly_d_log(oly_d_hypot(a, b));
     if (a < 0x1p-1000)
-        real = a == 0 ? -INFINITY : log_f64(hypot(a * 0x1p60, b * 0x1p60)) - 60 * LN2;
-    return oly_z_of(real, atan2_f64(z.im, z.re));
+        real = a == 0 ? -INFINITY : oly_d_log(oly_d_hypot(a * 0x1p60, b * 0x1p60)) - 60 * LN2;
+    return oly_z_of(real, oly_d_atan2(z.im, z.re));
 }
-OLY_DEVICE oly_z oly_z_sqrt(oly_z z)
+OLY_CALLED oly_z oly_z_sqrt(oly_z z)
 {
     if (z.re == 0 && z.im == 0)
         return oly_z_of(0, z.im);
@@ -99,28 +124,28 @@ OLY_DEVICE oly_z oly_z_sqrt(oly_z z)
         scale = 0x1p-4, back = 4;
     else if (fmax(fabs(z.re), fabs(z.im)) < 0x1p-900)
         scale = 0x1p200, back = 0x1p-100;
-    double a = z.re * scale, b = z.im * scale, t = sqrt((fabs(a) + hypot(a, b)) * 0.5);
+    double a = z.re * scale, b = z.im * scale, t = sqrt((fabs(a) + oly_d_hypot(a, b)) * 0.5);
     oly_z r = a >= 0 ? oly_z_of(t, b / (2 * t)) : oly_z_of(fabs(b) / (2 * t), copysign(t, b));
     return oly_z_of(r.re * back, r.im * back);
 }
-OLY_DEVICE oly_z oly_z_sinh(oly_z z)
+OLY_CALLED oly_z oly_z_sinh(oly_z z)
 {
     if (z.im == 0)
-        return oly_z_of(sinh_f64(z.re), z.im);
-    return oly_z_of(sinh_f64(z.re) * oly_cosine(z.im), cosh_f64(z.re) * oly_sine(z.im));
+        return oly_z_of(oly_d_sinh(z.re), z.im);
+    return oly_z_of(oly_d_sinh(z.re) * oly_d_cos(z.im), oly_d_cosh(z.re) * oly_d_sin(z.im));
 }
-OLY_DEVICE oly_z oly_z_cosh(oly_z z)
+OLY_CALLED oly_z oly_z_cosh(oly_z z)
 {
-    double s = sinh_f64(z.re), i = oly_sine(z.im);
-    return oly_z_of(cosh_f64(z.re) * oly_cosine(z.im), s == 0 || i == 0 ? copysign(0., s) * copysign(1., i) : s * i);
+    double s = oly_d_sinh(z.re), i = oly_d_sin(z.im);
+    return oly_z_of(oly_d_cosh(z.re) * oly_d_cos(z.im), s == 0 || i == 0 ? copysign(0., s) * copysign(1., i) : s * i);
 }
-OLY_DEVICE oly_z oly_z_tanh(oly_z z)
+OLY_CALLED oly_z oly_z_tanh(oly_z z)
 {
     if (fabs(z.re) > 22) {
-        double e = exp_f64(-2 * fabs(z.re));
-        return oly_z_of(copysign(1., z.re), 4 * oly_sine(z.im) * oly_cosine(z.im) * e);
+        double e = oly_d_exp(-2 * fabs(z.re));
+        return oly_z_of(copysign(1., z.re), 4 * oly_d_sin(z.im) * oly_d_cos(z.im) * e);
     }
-    double t = oly_tangent(z.im), beta = 1 + t * t, s = sinh_f64(z.re), rho = sqrt(1 + s * s), d = 1 + beta * s * s;
+    double t = oly_d_tan(z.im), beta = 1 + t * t, s = oly_d_sinh(z.re), rho = sqrt(1 + s * s), d = 1 + beta * s * s;
     return oly_z_of(beta * rho * s / d, t / d);
 }
 OLY_DEVICE oly_z oly_z_turned(oly_z z) /* i z */
@@ -131,40 +156,40 @@ OLY_DEVICE oly_z oly_z_back(oly_z z) /* -i z */
 {
     return oly_z_of(z.im, -z.re);
 }
-OLY_DEVICE oly_z oly_z_asin(oly_z z)
+OLY_CALLED oly_z oly_z_asin(oly_z z)
 {
     oly_z a = oly_z_sqrt(oly_z_of(1 - z.re, -z.im)), b = oly_z_sqrt(oly_z_of(1 + z.re, z.im));
-    return oly_z_of(atan2_f64(z.re, a.re * b.re - a.im * b.im), asinh_f64(a.re * b.im - a.im * b.re));
+    return oly_z_of(oly_d_atan2(z.re, a.re * b.re - a.im * b.im), oly_d_asinh(a.re * b.im - a.im * b.re));
 }
-OLY_DEVICE oly_z oly_z_acos(oly_z z)
+OLY_CALLED oly_z oly_z_acos(oly_z z)
 {
     oly_z a = oly_z_sqrt(oly_z_of(1 - z.re, -z.im)), b = oly_z_sqrt(oly_z_of(1 + z.re, z.im));
-    return oly_z_of(2 * atan2_f64(a.re, b.re), asinh_f64(b.re * a.im - b.im * a.re));
+    return oly_z_of(2 * oly_d_atan2(a.re, b.re), oly_d_asinh(b.re * a.im - b.im * a.re));
 }
-OLY_DEVICE oly_z oly_z_acosh(oly_z z)
+OLY_CALLED oly_z oly_z_acosh(oly_z z)
 {
     oly_z a = oly_z_sqrt(oly_z_of(z.re - 1, z.im)), b = oly_z_sqrt(oly_z_of(z.re + 1, z.im));
-    return oly_z_of(asinh_f64(a.re * b.re + a.im * b.im), 2 * atan2_f64(a.im, b.re));
+    return oly_z_of(oly_d_asinh(a.re * b.re + a.im * b.im), 2 * oly_d_atan2(a.im, b.re));
 }
-OLY_DEVICE oly_z oly_z_atanh(oly_z z)
+OLY_CALLED oly_z oly_z_atanh(oly_z z)
 {
     double x = z.re, y = z.im, d = (1 - x) * (1 - x) + y * y;
-    return oly_z_of(0.25 * log1p_f64(4 * x / d), 0.5 * atan2_f64(2 * y, (1 - x) * (1 + x) - y * y));
+    return oly_z_of(0.25 * oly_d_log1p(4 * x / d), 0.5 * oly_d_atan2(2 * y, (1 - x) * (1 + x) - y * y));
 }
-OLY_DEVICE oly_z oly_z_expm1(oly_z z)
+OLY_CALLED oly_z oly_z_expm1(oly_z z)
 {
-    double half = oly_sine(z.im / 2);
+    double half = oly_d_sin(z.im / 2);
     if (z.im == 0)
-        return oly_z_of(expm1_f64(z.re), z.im);
-    return oly_z_of(expm1_f64(z.re) * oly_cosine(z.im) - 2 * half * half, exp_f64(z.re) * oly_sine(z.im));
+        return oly_z_of(oly_d_expm1(z.re), z.im);
+    return oly_z_of(oly_d_expm1(z.re) * oly_d_cos(z.im) - 2 * half * half, oly_d_exp(z.re) * oly_d_sin(z.im));
 }
-OLY_DEVICE oly_z oly_z_log1p(oly_z z)
+OLY_CALLED oly_z oly_z_log1p(oly_z z)
 {
     double a = z.re, b = z.im;
-    double real = fabs(a) + fabs(b) < 0.5 ? log1p_f64(a * (2 + a) + b * b) / 2 : log_f64(hypot(1 + a, b));
-    return oly_z_of(real, atan2_f64(b, 1 + a));
+    double real = fabs(a) + fabs(b) < 0.5 ? oly_d_log1p(a * (2 + a) + b * b) / 2 : oly_d_log(oly_d_hypot(1 + a, b));
+    return oly_z_of(real, oly_d_atan2(b, 1 + a));
 }
-OLY_DEVICE oly_z oly_z_pow(oly_z x, oly_z y)
+OLY_CALLED oly_z oly_z_pow(oly_z x, oly_z y)
 {
     if (y.re == 0 && y.im == 0)
         return oly_z_of(1, 0);
@@ -172,12 +197,12 @@ OLY_DEVICE oly_z oly_z_pow(oly_z x, oly_z y)
         return oly_z_of(y.re > 0 ? 0 : y.re < 0 ? INFINITY : NAN, 0);
     return oly_z_exp(oly_z_times(y, oly_z_log(x)));
 }
-OLY_DEVICE oly_z oly_z_sign(oly_z x)
+OLY_CALLED oly_z oly_z_sign(oly_z x)
 {
     double a = oly_z_abs(x);
     return x.re == 0 && x.im == 0 ? oly_z_of(0, 0) : oly_z_of(x.re / a, x.im / a);
 }
-OLY_DEVICE oly_z oly_z_sigmoid(oly_z x)
+OLY_CALLED oly_z oly_z_sigmoid(oly_z x)
 {
     oly_z e = oly_z_exp(oly_z_of(-x.re, -x.im));
     return oly_z_over(oly_z_of(1, 0), oly_z_of(1 + e.re, e.im));

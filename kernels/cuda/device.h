@@ -48,9 +48,10 @@ typedef unsigned long uintptr_t;
 #endif
 
 /* -- declarations ---------------------------------------------------------------------------------------------------------- */
-#define OLY_DEVICE   static __device__ __forceinline__ /* a function of kernels */
-#define OLY_CONSTANT static __device__ const           /* a table of them */
-#define OLY_UNROLL   _Pragma("unroll")
+#define OLY_DEVICE    static __device__ __forceinline__ /* a function of kernels */
+#define OLY_CONSTANT  static __device__ const           /* a table of them */
+#define OLY_UNROLL    _Pragma("unroll")
+#define OLY_NO_UNROLL _Pragma("unroll 1")
 #define OLY_KERNEL(name, task_type)                                                                                    \
     static_assert(sizeof(task_type) <= 4096, "a task has at most 4096 bytes");                                         \
     extern "C" __global__ void name(const __grid_constant__ task_type task)

@@ -171,7 +171,7 @@ OLY_DEVICE int64_t oly_signed_of(int dtype, uint64_t bits)
 #define OLY_SATURATED(T, least, most, beyond)                                                                          \
     (uint64_t)(x >= beyond ? most : x <= -beyond ? least : x != x ? (T)0 : (T)x)
 #define OLY_SATURATED_UP(T, most, beyond) (uint64_t)(x >= beyond ? most : x > 0 ? (T)x : (T)0)
-template <class F> OLY_DEVICE oly_value oly_of_float(F x, int to)
+template <class F> OLY_CALLED oly_value oly_of_float(F x, int to)
 {
     uint64_t bits = 0;
     switch (to) {
@@ -192,7 +192,7 @@ template <class F> OLY_DEVICE oly_value oly_of_float(F x, int to)
     }
     return oly_bits_value(bits);
 }
-template <class I> OLY_DEVICE oly_value oly_of_integer(I x, int to)
+template <class I> OLY_CALLED oly_value oly_of_integer(I x, int to)
 {
     switch (to) {
     case OLY_T_b8: return oly_bits_value(x != 0);

@@ -7,9 +7,16 @@
 #define OLY_CUDA_FORMULAS_H
 #include "device.h"
 
+/* A long function. Kernels that contain every operation (tile.cu, with OLY_SHORT_CODE) call it, others inline it. */
+#ifdef OLY_SHORT_CODE
+#define OLY_CALLED static __device__ __noinline__
+#else
+#define OLY_CALLED OLY_DEVICE
+#endif
+
 /* -- the CPU's headers as C++ for devices ------------------------------------------------------------------------------------ */
 #define INLINE            OLY_DEVICE
-#define CAREFUL           OLY_DEVICE
+#define CAREFUL           OLY_CALLED
 #define TABLE             OLY_CONSTANT
 #define UNROLLED          OLY_UNROLL
 #define OLY_NARROW_INLINE OLY_DEVICE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches of reductions (reduce.cu): the division into parts is the CPU's (oly_reduce_divide), which fixes the order of sums. */
+/* Launches of reductions (reduce_*.cu, reducing.h): the division into parts is the CPU's (oly_reduce_divide), which fixes the order of sums. */
 #include "cuda/launching.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -62,7 +62,7 @@ static oly_status run_tree(stages *s, bool last, oly_cuda_tree_task *t)
     t->out = last ? s->out : s->scratch[s->now];
     t->dtype = s->wide;
     t->to = last ? s->to : s->wide;
-    return oly_cuda_start(s->l, "reduce", "oly_reduce_tree", oly_cuda_blocks(s->l, t->n, 64), 64, t, sizeof *t);
+    return oly_cuda_start(s->l, "reduce_tree", "oly_reduce_tree", oly_cuda_blocks(s->l, t->n, 64), 64, t, sizeof *t);
 }
 
 /* The parts' results, `kept` apart (adjacent parts `apart`), to the result. */
@@ -83,12 +83,37 @@ static oly_status reserve(stages *s, int64_t elements, size_t bytes)
     return OLY_OK;
 }
 
-static oly_status start(const stages *s, const char *kernel, oly_cuda_reduce_task *r, bool last, int64_t threads)
+/* The kernels of a file: those for one type and combiner (OLY_REDUCE_KERNELS in reducing.h), and for any. */
+typedef struct kernels {
+    const char *module, *any;
+    const char *of[OLY_N_DTYPES][OLY_N_COMBINERS];
+} kernels;
+#define NUMBERS(f, s)                                                                                                  \
+    {                                                                                                                  \
+        [OLY_COMBINE_SUM] = "oly_reduce_" f "_" s "_sum", [OLY_COMBINE_MAX] = "oly_reduce_" f "_" s "_max",            \
+        [OLY_COMBINE_MIN] = "oly_reduce_" f "_" s "_min"                                                               \
+    }
+#define KERNELS(f)                                                                                                     \
+    {                                                                                                                  \
+        "reduce_" f, "oly_reduce_" f,                                                                                  \
+        {                                                                                                              \
+            [OLY_FLOAT32] = NUMBERS(f, "f32"), [OLY_FLOAT64] = NUMBERS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),   \
+            [OLY_BFLOAT16] = NUMBERS(f, "bf16"), [OLY_INT32] = NUMBERS(f, "i32"), [OLY_INT64] = NUMBERS(f, "i64"),     \
+            [OLY_BOOL] = {                                                                                             \
+                [OLY_COMBINE_OR] = "oly_reduce_" f "_b8_or",                                                           \
+                [OLY_COMBINE_AND] = "oly_reduce_" f "_b8_and"                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+static const kernels chain = KERNELS("chain"), rows = KERNELS("rows"), blocks = KERNELS("blocks");
+
+static oly_status start(const stages *s, const kernels *k, oly_cuda_reduce_task *r, bool last, int64_t threads)
 {
+    const char *kernel = r->from == r->dtype ? k->of[r->from][r->combiner] : NULL;
     r->out = last ? s->out : s->scratch[0];
     r->to = last ? s->to : s->wide;
-    return oly_cuda_start(s->l, "reduce", kernel, oly_cuda_blocks(s->l, threads, OLY_CUDA_THREADS), OLY_CUDA_THREADS, r,
-                          sizeof *r);
+    return oly_cuda_start(s->l, k->module, kernel ? kernel : k->any, oly_cuda_blocks(s->l, threads, OLY_CUDA_THREADS),
+                          OLY_CUDA_THREADS, r, sizeof *r);
 }
 
 /* The last dimension is kept. Parts are divided further, into pieces, until there are enough threads. */
@@ -101,9 +126,9 @@ static oly_status by_rows(stages *s, oly_cuda_reduce_task *r, size_t bytes)
     r->pieces = (longest + r->rows - 1) / r->rows;
     int64_t threads = r->n_kept * r->parts * r->pieces;
     if (r->parts * r->pieces == 1)
-        return start(s, "oly_reduce_rows", r, true, threads);
+        return start(s, &rows, r, true, threads);
     OLY_TRY(reserve(s, threads, bytes));
-    OLY_TRY(start(s, "oly_reduce_rows", r, false, threads));
+    OLY_TRY(start(s, &rows, r, false, threads));
     if (r->pieces > 1) {
         oly_cuda_tree_task t = {.mode = OLY_TREE_PIECES,
                                 .n = r->n_kept * r->parts,
@@ -122,9 +147,9 @@ static oly_status by_blocks(stages *s, oly_cuda_reduce_task *r, size_t bytes)
     r->pieces = (r->n_run + BLOCK - 1) / BLOCK;
     int64_t results = r->n_kept * r->n_outer * r->pieces, parts = r->parts, sequence = r->pieces;
     if (r->n_outer * r->pieces == 1)
-        return start(s, "oly_reduce_blocks", r, true, results * OLY_CUDA_THREADS / 8);
+        return start(s, &blocks, r, true, results * OLY_CUDA_THREADS / 8);
     OLY_TRY(reserve(s, results, bytes));
-    OLY_TRY(start(s, "oly_reduce_blocks", r, false, results * OLY_CUDA_THREADS / 8));
+    OLY_TRY(start(s, &blocks, r, false, results * OLY_CUDA_THREADS / 8));
     if (r->n_outer > 1) {
         sequence = r->n_outer;
         if (r->pieces > 1) {
@@ -165,6 +190,6 @@ oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t,
     if (shape.run == 1)
         return by_rows(&s, &r, bytes);
     if (shape.outer * shape.run < SMALL)
-        return start(&s, "oly_reduce_chain", &r, true, r.n_kept);
+        return start(&s, &chain, &r, true, r.n_kept);
     return by_blocks(&s, &r, bytes);
 }

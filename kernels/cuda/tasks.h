@@ -50,7 +50,7 @@ typedef struct oly_cuda_tile_task {
     char *base[OLY_CUDA_OPERANDS];
 } oly_cuda_tile_task;
 
-/* reduce.cu: some dimensions of a box, merged. */
+/* reduce_*.cu: some dimensions of a box, merged. */
 typedef struct oly_cuda_dims {
     int32_t rank, unused;
     int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
@@ -70,7 +70,7 @@ typedef struct oly_cuda_reduce_task {
     oly_cuda_dims kept, outer, run;
 } oly_cuda_reduce_task;
 
-/* reduce.cu: segments of intermediate results, each combined as a tree of adjacent pairs. */
+/* reduce_tree.cu: segments of intermediate results, each combined as a tree of adjacent pairs. */
 enum {
     OLY_TREE_UNIFORM, /* segment s: `length` elements from s * in_segment on, in_element apart */
     OLY_TREE_PARTS, /* s = result * parts + part: elements [length * part / parts, length * (part + 1) / parts) of the result */

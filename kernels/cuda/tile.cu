@@ -3,29 +3,55 @@
  * serves until a group's own kernel (fused_text.c) has been compiled, and where NVRTC is missing. */
 #include "tasks.h" /* before device.h, whose OLY_DEVICE is a macro */
 
+#define OLY_SHORT_CODE
 #include "element.h"
 
-#define FAMILY __device__ __noinline__ static
+#define FAMILY OLY_CALLED
 
 /* Functions of one type of operands: so the compiler sees one formula at a time. */
 #define UNARY(name, s)   case OLY_TILE_##name: return oly_put(oly_op_##name##_##s(x));
 #define BINARY(name, s)  case OLY_TILE_##name: return oly_put(oly_op_##name##_##s(x, y));
 #define COMMON(s) BINARY(add, s) BINARY(mul, s) BINARY(max, s) BINARY(min, s) BINARY(eq, s) BINARY(ne, s)              \
     BINARY(lt, s) BINARY(le, s) BINARY(gt, s) BINARY(ge, s)
-#define INTEGER(s, T, ...)                                                                                             \
-    FAMILY oly_value apply_##s(int op, oly_value a, oly_value b)                                                       \
+/* Integers of all sizes are computed in 64 bits: the low ones are the same. `bits` of them are the operands'. */
+FAMILY oly_value shifted(int op, int bits, uint64_t x, uint64_t y)
+{
+    const int64_t widened = (int64_t)(x << (64 - bits)) >> (64 - bits);
+    switch (op) {
+    case OLY_TILE_shift_left: return oly_bits_value(y < (uint64_t)bits ? x << y : 0);
+    case OLY_TILE_shift_right_logical: return oly_bits_value(y < (uint64_t)bits ? x >> y : 0);
+    case OLY_TILE_shift_right_arithmetic:
+        return oly_bits_value((uint64_t)(widened >> (y < (uint64_t)bits ? (int)y : bits - 1)));
+    case OLY_TILE_population_count: return oly_bits_value((uint64_t)oly_count_ones(x));
+    default: return oly_bits_value((uint64_t)(oly_leading_zeros(x) - (64 - bits))); /* clz */
+    }
+}
+#define WHOLE(s, T)                                                                                                    \
+    FAMILY oly_value whole_##s(int op, T x, T y)                                                                       \
     {                                                                                                                  \
-        const T x = oly_as<T>(a), y = oly_as<T>(b);                                                                    \
         switch (op) {                                                                                                  \
             COMMON(s)                                                                                                  \
             UNARY(neg, s) UNARY(abs, s) UNARY(sign, s) BINARY(sub, s) BINARY(div, s) BINARY(pow, s) UNARY(square, s)   \
-            BINARY(rem, s) UNARY(not, s) UNARY(population_count, s) UNARY(clz, s) BINARY(and, s) BINARY(or, s)         \
-            BINARY(xor, s) BINARY(shift_left, s) BINARY(shift_right_logical, s) BINARY(shift_right_arithmetic, s)      \
-        default: return a;                                                                                             \
+            BINARY(rem, s) UNARY(not, s) BINARY(and, s) BINARY(or, s) BINARY(xor, s)                                   \
+        default: return oly_put(x);                                                                                    \
         }                                                                                                              \
     }
-OLY_SIGNED_OF(INTEGER, )
-OLY_UNSIGNED_OF(INTEGER, )
+WHOLE(i64, int64_t)
+WHOLE(u64, uint64_t)
+FAMILY oly_value apply_whole(int op, int dtype, oly_value a, oly_value b)
+{
+    const int bits = 8 * oly_bytes_of(dtype);
+    const uint64_t mask = ~(uint64_t)0 >> (64 - bits);
+    oly_value r;
+    if (op == OLY_TILE_shift_left || op == OLY_TILE_shift_right_logical || op == OLY_TILE_shift_right_arithmetic ||
+        op == OLY_TILE_population_count || op == OLY_TILE_clz)
+        r = shifted(op, bits, a.lo, b.lo);
+    else if (dtype <= OLY_T_i64)
+        r = whole_i64(op, oly_signed_of(dtype, a.lo), oly_signed_of(dtype, b.lo));
+    else
+        r = whole_u64(op, a.lo, b.lo);
+    return oly_bits_value(r.lo & mask);
+}
 FAMILY oly_value apply_b8(int op, oly_value a, oly_value b)
 {
     const oly_b8 x = (oly_b8)a.lo, y = (oly_b8)b.lo;
@@ -62,25 +88,30 @@ FAMILY oly_value apply_b8(int op, oly_value a, oly_value b)
     }
 FLOATING(f32, float)
 FLOATING(f64, double)
-#define COMPLEX(s, T)                                                                                                  \
-    FAMILY oly_value math_##s(int op, T x, T y)                                                                        \
-    {                                                                                                                  \
-        switch (op) {                                                                                                  \
-            REAL_MATH(s)                                                                                               \
-        default: return oly_put(x);                                                                                    \
-        }                                                                                                              \
-    }                                                                                                                  \
+FAMILY oly_value math_c128(int op, oly_c128 x, oly_c128 y)
+{
+    switch (op) {
+        REAL_MATH(c128)
+    default: return oly_put(x);
+    }
+}
+/* complex.h computes those of complex64 in double precision, too. */
+FAMILY oly_value math_c64(int op, oly_c64 x, oly_c64 y)
+{
+    return oly_put(oly_z_as_c64(oly_as<oly_c128>(math_c128(op, oly_z_widened(x), oly_z_widened(y)))));
+}
+#define COMPLEX(s, T, math)                                                                                                  \
     FAMILY oly_value apply_##s(int op, T x, T y)                                                                       \
     {                                                                                                                  \
         switch (op) {                                                                                                  \
             COMMON(s)                                                                                                  \
             UNARY(neg, s) UNARY(abs, s) UNARY(sign, s) BINARY(sub, s) BINARY(div, s) UNARY(square, s) UNARY(real, s)   \
             UNARY(imag, s) UNARY(conj, s)                                                                              \
-        default: return math_##s(op, x, y);                                                                            \
+        default: return math;                                                                                          \
         }                                                                                                              \
     }
-COMPLEX(c64, oly_c64)
-COMPLEX(c128, oly_c128)
+COMPLEX(c128, oly_c128, math_c128(op, x, y))
+COMPLEX(c64, oly_c64, math_c64(op, x, y))
 
 /* Widened, computed as float32, and rounded if the result has the operands' type. */
 FAMILY oly_value apply_narrow(int op, int dtype, int to, oly_value a, oly_value b)
@@ -114,10 +145,15 @@ FAMILY oly_value apply(const oly_cuda_instruction &c, oly_value x, oly_value y, 
     default: break;
     }
     switch (c.dtype) {
-#define CALL(s, ...) case OLY_T_##s: return apply_##s(c.op, x, y);
-        CALL(b8)
-        OLY_SIGNED_OF(CALL, )
-        OLY_UNSIGNED_OF(CALL, )
+    case OLY_T_b8: return apply_b8(c.op, x, y);
+    case OLY_T_i8:
+    case OLY_T_i16:
+    case OLY_T_i32:
+    case OLY_T_i64:
+    case OLY_T_u8:
+    case OLY_T_u16:
+    case OLY_T_u32:
+    case OLY_T_u64: return apply_whole(c.op, c.dtype, x, y);
     case OLY_T_f32: return apply_f32(c.op, oly_as<float>(x), oly_as<float>(y));
     case OLY_T_f64: return apply_f64(c.op, oly_as<double>(x), oly_as<double>(y));
     case OLY_T_c64: return apply_c64(c.op, oly_as<oly_c64>(x), oly_as<oly_c64>(y));

@@ -11,6 +11,7 @@
 #define OLY_DEVICE   [[maybe_unused]] static inline
 #define OLY_CONSTANT [[maybe_unused]] static const
 #define OLY_UNROLL
+#define OLY_NO_UNROLL
 #define EMULATED_KERNEL(name, task_type, together, threads)                                                            \
     static_assert(sizeof(task_type) <= 4096, "a task has at most 4096 bytes");                                         \
     static void name##__thread(const task_type &task);                                                                 \
