@@ -53,7 +53,9 @@ oly_status oly_cuda_combine(const oly_cuda_launcher *l, oly_combiner c, oly_dtyp
                             int64_t end);
 
 bool oly_cuda_has_gemm(const oly_gemm_task *t);
-oly_status oly_cuda_gemm(const oly_cuda_launcher *l, const oly_gemm_task *t, const void *a, const void *b, void *c);
+/* parts: of the result that are computed, of those of oly_gemm_part_at; NULL: all of it. */
+oly_status oly_cuda_gemm(const oly_cuda_launcher *l, const oly_gemm_task *t, const oly_gemm_part *parts, int n_parts,
+                         const void *a, const void *b, void *c);
 
 bool oly_cuda_has_local(const oly_local_task *t);
 oly_status oly_cuda_local(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,

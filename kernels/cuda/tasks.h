@@ -94,11 +94,13 @@ typedef struct oly_cuda_combine_task {
     uint8_t step[2 * OLY_CUDA_SOURCES];
 } oly_cuda_combine_task;
 
-/* gemm.cu */
+/* gemm.cu: of signed integers task.dtype is the unsigned type. */
 typedef struct oly_cuda_gemm_task {
     oly_gemm_task task;
     const char *a, *b;
     char *c;
+    char *partial;                 /* of more than one part: the sums [parts][batches][m][n] */
+    int64_t batches, parts, depth; /* parts of k, each but the last of `depth` elements */
 } oly_cuda_gemm_task;
 
 /* A part of an array. */

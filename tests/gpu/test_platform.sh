@@ -29,7 +29,7 @@ text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b
 
 for layout in ${LAYOUTS:-1x8 2x4 4x2 8x1}; do
     families=${FAMILIES-toy heat prog reshard}
-    [[ $layout == 1x8 ]] && families=${FAMILIES-toy heat prog reshard auto grad types train ops random seeds seed004}
+    [[ $layout == 1x8 ]] && families=${FAMILIES-toy heat prog reshard grad types train ops random seeds seed004}
     # shellcheck disable=SC2086
     gpu "$layout" "$build/tests/oracle" $(printf 'tests/oracle/%s ' $families) >"$scratch/why" 2>&1
     result $? "oracle $layout"
@@ -68,6 +68,8 @@ says 'a GPU that is lost later' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMP
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 tests/gpu/emulated "$build/tests/test_gpu_shards" >"$scratch/why" 2>&1 &&
     grep -q 'CUDA_1: Emulated GPU, .* GiB, compute capability' "$scratch/why"
 result $? 'shards in device memory; devices are printed'
+OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/tests/test_gpu_detours" >"$scratch/why" 2>&1
+result $? 'what has kernels is not computed on the host'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

@@ -34,6 +34,12 @@ static oly_status launch_reduce(const oly_cuda_launcher *l, void *const *base, c
     return oly_cuda_reduce(l, &w->task, at(base, &w->in), (char *)base[w->out_base] + w->out_offset);
 }
 
+static oly_status launch_gemm(const oly_cuda_launcher *l, void *const *base, const oly_step *step, int device)
+{
+    const oly_gemm_work *w = &step->gemm.device[device];
+    return oly_cuda_gemm(l, &w->task, w->parts, w->n_parts, at(base, &w->a), at(base, &w->b), base[w->out_base]);
+}
+
 static bool has_step(const oly_step *s, int device)
 {
     switch (s->kind) {
@@ -41,6 +47,7 @@ static bool has_step(const oly_step *s, int device)
     case OLY_STEP_REDUCE:
         return s->reduce.device[device].has_work && oly_cuda_has_reduce(&s->reduce.device[device].task);
     case OLY_STEP_LOCAL: return oly_cuda_has_local_step(s, device);
+    case OLY_STEP_GEMM: return s->gemm.device[device].has_work && oly_cuda_has_gemm(&s->gemm.device[device].task);
     default: return false;
     }
 }
@@ -51,7 +58,8 @@ static oly_status launch_step(const oly_cuda_launcher *l, const oly_device_work 
     switch (s->kind) {
     case OLY_STEP_TILE: return launch_tile(l, w->base, s, w->device);
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
-    default: return launch_reduce(l, w->base, s, w->device);
+    case OLY_STEP_REDUCE: return launch_reduce(l, w->base, s, w->device);
+    default: return launch_gemm(l, w->base, s, w->device);
     }
 }
 

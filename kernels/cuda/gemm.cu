@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Matrix products of any type. Every sum goes from left to right with fused multiply-add, as those of cpu/gemm.c do, so both kernels
+ * here give the same bits: blocks of 64 x 64 results, 4 x 4 for each thread, from tiles in shared memory; and one result for each
+ * thread, where the results have few rows or columns. Long sums of few results are computed in parts, which are added in order. */
+#include "combining.h"
+
+enum { SIDE = 64, DEPTH = 16, EACH = 4, ACROSS = SIDE / EACH, LINE = SIDE + 1 };
+
+/* -- elements ---------------------------------------------------------------------------------------------------------------- */
+/* Integers of up to 32 bits, and bools; wider ones are those of combining.h. */
+OLY_DEVICE void read(int dtype, const char *base, int64_t i, uint32_t *x)
+{
+    uint64_t wide;
+    oly_read(dtype, base, i, &wide);
+    *x = (uint32_t)wide;
+}
+template <class A> OLY_DEVICE void read(int dtype, const char *base, int64_t i, A *x)
+{
+    oly_read(dtype, base, i, x);
+}
+OLY_DEVICE void write(int dtype, char *base, int64_t i, uint32_t x)
+{
+    oly_write(dtype, base, i, (uint64_t)x);
+}
+template <class A> OLY_DEVICE void write(int dtype, char *base, int64_t i, A x)
+{
+    oly_write(dtype, base, i, x);
+}
+
+#define SUM_INTEGERS(T)                                                                                                \
+    OLY_DEVICE T multiplied(int dtype, T sum, T x, T y)                                                                \
+    {                                                                                                                  \
+        return dtype == OLY_T_b8 ? sum | (x & y) : sum + x * y;                                                        \
+    }                                                                                                                  \
+    OLY_DEVICE T added(int dtype, T x, T y)                                                                            \
+    {                                                                                                                  \
+        return dtype == OLY_T_b8 ? x | y : x + y;                                                                      \
+    }
+SUM_INTEGERS(uint32_t)
+SUM_INTEGERS(uint64_t)
+OLY_DEVICE float multiplied(int, float sum, float x, float y)
+{
+    return oly_fma(x, y, sum);
+}
+OLY_DEVICE double multiplied(int, double sum, double x, double y)
+{
+    return oly_fma(x, y, sum);
+}
+#define MULTIPLIED(T, of)                                                                                              \
+    OLY_DEVICE T multiplied(int, T sum, T x, T y)                                                                      \
+    {                                                                                                                  \
+        return of(oly_fma(-x.im, y.im, oly_fma(x.re, y.re, sum.re)), oly_fma(x.im, y.re, oly_fma(x.re, y.im, sum.im))); \
+    }
+MULTIPLIED(oly_c64, oly_w_of)
+MULTIPLIED(oly_c128, oly_z_of)
+template <class A> OLY_DEVICE A added(int, A x, A y)
+{
+    return oly_combined(OLY_COMBINE_SUM, x, y);
+}
+
+/* A single product is the result as it is: a zero keeps its sign. */
+template <class A> OLY_DEVICE A empty_sum(int64_t k, A *)
+{
+    return (A)(k == 1 ? -0.0 : 0.0);
+}
+OLY_DEVICE oly_c64 empty_sum(int64_t k, oly_c64 *)
+{
+    return oly_w_of(k == 1 ? -0.0f : 0.0f, 0);
+}
+OLY_DEVICE oly_c128 empty_sum(int64_t k, oly_c128 *)
+{
+    return oly_z_of(k == 1 ? -0.0 : 0.0, 0);
+}
+
+/* -- places ------------------------------------------------------------------------------------------------------------------- */
+struct matrices { /* the start of those of a batch */
+    int64_t a, b, c;
+};
+OLY_DEVICE matrices matrices_of(const oly_gemm_task &t, int64_t batch)
+{
+    int64_t inner = batch % t.batch, rest = batch / t.batch;
+    matrices at = {inner * t.a_batch, inner * t.b_batch, inner * t.c_batch};
+    for (int k = t.n_outer - 1; k >= 0; k--) {
+        int64_t i = rest % t.outer[k];
+        rest /= t.outer[k];
+        at.a += i * t.a_outer[k], at.b += i * t.b_outer[k], at.c += i * t.c_outer[k];
+    }
+    return at;
+}
+
+template <class A>
+OLY_DEVICE void put(const oly_cuda_gemm_task &g, int64_t part, int64_t batch, int64_t c, int64_t row, int64_t column,
+                    A sum)
+{
+    const oly_gemm_task &t = g.task;
+    if (g.parts > 1)
+        ((A *)g.partial)[((part * g.batches + batch) * t.m + row) * t.n + column] = sum;
+    else
+        write((int)t.dtype, g.c, c + row * t.c_row + column, sum);
+}
+
+OLY_DEVICE int64_t end_of_part(const oly_cuda_gemm_task &g, int64_t part)
+{
+    return g.task.k < (part + 1) * g.depth ? g.task.k : (part + 1) * g.depth;
+}
+
+/* -- kernels ------------------------------------------------------------------------------------------------------------------- */
+
+/* A tile of both operands from k = `from` on into shared memory: zeros where there is nothing. Adjacent threads read adjacent elements. */
+template <class A>
+OLY_DEVICE void load(const oly_cuda_gemm_task &g, matrices at, int64_t row, int64_t column, int64_t from, int depth,
+                     A *left, A *right)
+{
+    const oly_gemm_task &t = g.task;
+    int dtype = (int)t.dtype;
+    A nothing = empty_sum(0, (A *)0);
+    for (int i = oly_thread(); i < SIDE * DEPTH; i += OLY_CUDA_THREADS) {
+        int r = t.a_column == 1 ? i / DEPTH : i % SIDE, k = t.a_column == 1 ? i % DEPTH : i / SIDE;
+        A x = nothing;
+        if (k < depth && row + r < t.m)
+            read(dtype, g.a, at.a + (row + r) * t.a_row + (from + k) * t.a_column, &x);
+        left[k * LINE + r] = x;
+        int c = t.b_column == 1 ? i % SIDE : i / DEPTH, l = t.b_column == 1 ? i / SIDE : i % DEPTH;
+        A y = nothing;
+        if (l < depth && column + c < t.n)
+            read(dtype, g.b, at.b + (from + l) * t.b_row + (column + c) * t.b_column, &y);
+        right[l * LINE + c] = y;
+    }
+}
+
+/* Row k of the tiles: x and y are those of the thread. */
+template <class A> OLY_DEVICE void accumulate(int dtype, const A *left, const A *right, A sum[EACH][EACH])
+{
+    A p[EACH], q[EACH];
+    OLY_UNROLL
+    for (int i = 0; i < EACH; i++)
+        p[i] = left[i], q[i] = right[i * ACROSS];
+    OLY_UNROLL
+    for (int i = 0; i < EACH; i++) {
+        OLY_UNROLL
+        for (int j = 0; j < EACH; j++)
+            sum[i][j] = multiplied(dtype, sum[i][j], p[i], q[j]);
+    }
+}
+
+template <class A> OLY_DEVICE void product(const oly_cuda_gemm_task &g, A *left, A *right)
+{
+    const oly_gemm_task &t = g.task;
+    int64_t rows = (t.m + SIDE - 1) / SIDE, columns = (t.n + SIDE - 1) / SIDE, all = rows * columns * g.batches;
+    int y = oly_thread() / ACROSS, x = oly_thread() % ACROSS, dtype = (int)t.dtype;
+    for (int64_t number = oly_block(); number < all * g.parts; number += oly_blocks()) {
+        int64_t column = number % columns * SIDE, row = number / columns % rows * SIDE;
+        int64_t batch = number / (columns * rows) % g.batches, part = number / all, end = end_of_part(g, part);
+        matrices at = matrices_of(t, batch);
+        A sum[EACH][EACH];
+        for (int i = 0; i < EACH; i++)
+            for (int j = 0; j < EACH; j++)
+                sum[i][j] = empty_sum(t.k, (A *)0);
+        for (int64_t from = part * g.depth; from < end; from += DEPTH) {
+            int depth = end - from < DEPTH ? (int)(end - from) : DEPTH;
+            load(g, at, row, column, from, depth, left, right);
+            oly_barrier();
+            if (depth == DEPTH) {
+                OLY_UNROLL
+                for (int k = 0; k < DEPTH; k++)
+                    accumulate(dtype, left + k * LINE + y * EACH, right + k * LINE + x, sum);
+            } else {
+                for (int k = 0; k < depth; k++)
+                    accumulate(dtype, left + k * LINE + y * EACH, right + k * LINE + x, sum);
+            }
+            oly_barrier();
+        }
+        for (int i = 0; i < EACH; i++)
+            for (int j = 0; j < EACH; j++)
+                if (row + y * EACH + i < t.m && column + x + j * ACROSS < t.n)
+                    put(g, part, batch, at.c, row + y * EACH + i, column + x + j * ACROSS, sum[i][j]);
+    }
+}
+
+template <class A> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
+{
+    const oly_gemm_task &t = g.task;
+    int64_t all = t.m * t.n * g.batches;
+    int dtype = (int)t.dtype;
+    for (int64_t number = oly_index(); number < all * g.parts; number += oly_stride()) {
+        int64_t column = number % t.n, row = number / t.n % t.m, batch = number / (t.n * t.m) % g.batches;
+        int64_t part = number / all, end = end_of_part(g, part);
+        matrices at = matrices_of(t, batch);
+        int64_t a = at.a + row * t.a_row, b = at.b + column * t.b_column;
+        A sum = empty_sum(t.k, (A *)0), x, y;
+        for (int64_t k = part * g.depth; k < end; k++) {
+            read(dtype, g.a, a + k * t.a_column, &x);
+            read(dtype, g.b, b + k * t.b_row, &y);
+            sum = multiplied(dtype, sum, x, y);
+        }
+        put(g, part, batch, at.c, row, column, sum);
+    }
+}
+
+template <class A> OLY_DEVICE void add_parts(const oly_cuda_gemm_task &g)
+{
+    const oly_gemm_task &t = g.task;
+    int64_t all = t.m * t.n * g.batches;
+    for (int64_t number = oly_index(); number < all; number += oly_stride()) {
+        int64_t column = number % t.n, row = number / t.n % t.m, batch = number / (t.n * t.m);
+        A sum = ((const A *)g.partial)[number];
+        for (int64_t part = 1; part < g.parts; part++)
+            sum = added((int)t.dtype, sum, ((const A *)g.partial)[part * all + number]);
+        write((int)t.dtype, g.c, matrices_of(t, batch).c + row * t.c_row + column, sum);
+    }
+}
+
+#define PRODUCT(s, A)                                                                                                  \
+    OLY_KERNEL_BLOCK_BOUNDED(oly_gemm_##s, oly_cuda_gemm_task, OLY_CUDA_THREADS, 1)                                    \
+    {                                                                                                                  \
+        OLY_SHARED(A, left, DEPTH *LINE);                                                                              \
+        OLY_SHARED(A, right, DEPTH *LINE);                                                                             \
+        product<A>(task, left, right);                                                                                 \
+    }                                                                                                                  \
+    OLY_KERNEL(oly_gemm_narrow_##s, oly_cuda_gemm_task)                                                                \
+    {                                                                                                                  \
+        narrow_product<A>(task);                                                                                       \
+    }                                                                                                                  \
+    OLY_KERNEL(oly_gemm_add_##s, oly_cuda_gemm_task)                                                                   \
+    {                                                                                                                  \
+        add_parts<A>(task);                                                                                            \
+    }
+PRODUCT(i32, uint32_t)
+PRODUCT(i64, uint64_t)
+PRODUCT(f32, float)
+PRODUCT(f64, double)
+PRODUCT(c64, oly_c64)
+PRODUCT(c128, oly_c128)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: devices=8  What GPUs compute with kernels of their own: nothing of it goes through the host (runtime/run/detour.h). tests/gpu/test_platform.sh
+ * runs it on an emulated GPU. */
+#include "check.h"
+#include "check_session.h"
+#include "run/detour.h"
+#include <string.h>
+
+enum { BATCHES = 2, M = 12, N = 10, K = 8 };
+static double left[BATCHES][M][K], right[BATCHES][K][N], result[BATCHES][M][N];
+
+static void fill(void)
+{
+    for (int b = 0; b < BATCHES; b++)
+        for (int l = 0; l < K; l++) {
+            for (int i = 0; i < M; i++)
+                left[b][i][l] = (3 * i + l + b) % 5 < 3;
+            for (int j = 0; j < N; j++)
+                right[b][l][j] = (j + 2 * l + b) % 3 < 2;
+        }
+}
+
+/* Sums of up to 8 ones, which every type holds. */
+static double wanted(oly_dtype dtype, int b, int i, int j)
+{
+    double sum = 0;
+    for (int l = 0; l < K; l++)
+        sum += left[b][i][l] * right[b][l][j];
+    return dtype == OLY_BOOL ? sum != 0 : sum;
+}
+
+static void check_product(oly_dtype dtype, const char *of_left, const char *of_right)
+{
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    oly_array a = oly_from_host(left, OLY_FLOAT64, 3, (const int64_t[]){BATCHES, M, K});
+    oly_array b = oly_from_host(right, OLY_FLOAT64, 3, (const int64_t[]){BATCHES, K, N});
+    a = oly_astype(oly_device_put(a, oly_named(mesh, of_left)), dtype);
+    b = oly_astype(oly_device_put(b, oly_named(mesh, of_right)), dtype);
+    oly_array c = oly_einsum("bij,bjk->bik", a, b);
+    c = oly_device_put(oly_astype(c, OLY_FLOAT64), oly_named(mesh, ""));
+    assert_int_equal(oly_get(c, result, sizeof result), OLY_OK);
+    for (int k = 0; k < BATCHES; k++)
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++)
+                if (result[k][i][j] != wanted(dtype, k, i, j))
+                    fail_msg("%s, \"%s\" by \"%s\": [%d][%d][%d] is %g, not %g", oly_dtype_name(dtype), of_left,
+                             of_right, k, i, j, result[k][i][j], wanted(dtype, k, i, j));
+}
+
+static void products_are_computed_on_the_device(void **state)
+{
+    static const char *const shardings[][2] = {
+        {"", ""}, {"y, x", "y"}, {"None, x", "None, None, y"}, {"None, None, x", "None, x"}};
+    (void)state;
+    fill();
+    int64_t before = oly_detours_made().shares;
+    for (int dtype = 0; dtype < OLY_N_DTYPES; dtype++)
+        for (size_t k = 0; k < sizeof shardings / sizeof *shardings; k++)
+            check_product((oly_dtype)dtype, shardings[k][0], shardings[k][1]);
+    assert_int_equal(oly_detours_made().shares, before);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(products_are_computed_on_the_device, check_open, check_close)};
+    return CHECK_MAIN(tests);
+}
