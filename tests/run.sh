@@ -127,6 +127,7 @@ run_program() {
         if [[ $devices != - ]]; then
             size+=" devices=$((ranks * devices))"
             environment=(OLYMPUS_NUM_CPU_DEVICES="$devices")
+            [[ ${OLYMPUS_PLATFORMS-} == cuda* ]] && environment+=(OLYMPUS_DEVICES_PER_GPU="$devices")
         fi
         rm -f "$program".rank-*
         begin=$EPOCHREALTIME
