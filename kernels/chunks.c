@@ -10,6 +10,9 @@
 #define ENOUGH_WORK    32768  /* element operations worth a chunk: about 10 microseconds */
 #define ENOUGH_BYTES   262144 /* to copy */
 #define REDUCE_BLOCK   4096   /* as in cpu/reduce.c: runs are split between blocks */
+#define LONG_ROW       1024   /* results side by side: shorter pieces of rows far apart are read more slowly */
+#define SHORT_ROW      128    /* the least, to have */
+#define FEW_CHUNKS     4      /* so many chunks */
 #define SMALL_PRODUCT  (32 * 32 * 32)
 #define PRODUCT_CHUNKS 16
 #define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer are inefficient */
@@ -46,6 +49,13 @@ int oly_copy_chunks(const oly_copy_task *t)
 
 /* -- reductions ----------------------------------------------------------------------------------------------------- */
 
+/* Chunks of results that are adjacent: long pieces of rows, as far as some processors have work. */
+static int wide_chunks(int64_t kept, int wanted)
+{
+    int64_t most = oly_larger(kept / LONG_ROW, oly_smaller(kept / SHORT_ROW, FEW_CHUNKS));
+    return (int)oly_smaller(wanted, oly_larger(most, 1));
+}
+
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
 {
     oly_reduce_shape s = {1, 1, 1, 1, 1};
@@ -59,7 +69,7 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
     int wanted = chunks_for((double)s.kept * (double)s.outer * (double)s.run, ENOUGH_WORK);
     bool wide = s.run == 1; /* adjacent results: narrow parts of rows are slow */
     if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
-        s.kept_chunks = wanted;
+        s.kept_chunks = wide ? wide_chunks(s.kept, wanted) : wanted;
         return s;
     }
     int64_t pieces = s.outer > 1 ? s.outer / (wide ? 8 : 1) : divide_up(s.run, REDUCE_BLOCK);

@@ -178,7 +178,7 @@ static void fetch_rows(const char *at, int64_t n, int64_t stride, int64_t bytes)
 {
     for (int64_t k = 0; k < n; k++, at += stride)
         for (int64_t b = 0; b < bytes; b += 64)
-            __builtin_prefetch(at + b);
+            __builtin_prefetch(at + b, 0, 2);
 }
 
 /* The same as a tree. */
