@@ -427,7 +427,7 @@ $(emulated)/libnvrtc.so.13: $(emulated_at)/nvrtc.c $(emulated)/libcuda.so.1
 
 $(emulated)/libcublasLt.so.13: $(emulated_at)/cublaslt.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))
-	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device -lm $(link_emulated)
+	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device -lm -ldl $(link_emulated)
 
 $(emulated)/libnccl.so.2: $(emulated_at)/nccl.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))

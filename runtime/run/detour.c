@@ -3,7 +3,7 @@
 #include "run/detour.h"
 #include "core/error.h"
 #include "device/platform.h"
-#include <stdatomic.h>
+#include "run/device_counts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +15,6 @@ typedef struct oly_range {
     bool written;
     char *copy; /* of the byte at `begin` */
 } range;
-
-static _Atomic int64_t shares, bytes_copied;
-
-oly_detours oly_detours_made(void)
-{
-    return (oly_detours){atomic_load(&shares), atomic_load(&bytes_copied)};
-}
 
 /* -- cells -------------------------------------------------------------------------------------------------------------- */
 
@@ -160,7 +153,7 @@ static oly_status move_copies(oly_cells *c, bool back)
         else if (written)
             OLY_TRY(oly_platform_get()->write(r->memory, r->begin, r->copy, bytes));
         if (!back || written)
-            atomic_fetch_add_explicit(&bytes_copied, (int64_t)bytes, memory_order_relaxed);
+            oly_count(&oly_device_counted.bytes_to_host, (int64_t)bytes);
     }
     return OLY_OK;
 }
@@ -198,7 +191,7 @@ oly_status oly_detour_begin(oly_detour *d, void ***host)
     oly_status st = move_copies(c, false);
     if (st != OLY_OK)
         drop(d);
-    atomic_fetch_add_explicit(&shares, 1, memory_order_relaxed);
+    oly_count(&oly_device_counted.on_host, 1);
     *host = d->host;
     return st;
 }

@@ -35,10 +35,4 @@ typedef struct oly_detour {
 } oly_detour;
 oly_status oly_detour_begin(oly_detour *d, void ***host);
 oly_status oly_detour_end(oly_detour *d); /* writes back, and frees */
-
-/* How many shares of steps have been computed so since the start, and the bytes copied for them. */
-typedef struct oly_detours {
-    int64_t shares, bytes;
-} oly_detours;
-oly_detours oly_detours_made(void);
 #endif

@@ -3,7 +3,9 @@
  * runs it on an emulated GPU. */
 #include "check.h"
 #include "check_session.h"
-#include "run/detour.h"
+#include "device/platform.h"
+#include "run/device_counts.h"
+#include <math.h>
 #include <string.h>
 
 enum { BATCHES = 2, M = 12, N = 10, K = 8 };
@@ -53,16 +55,65 @@ static void products_are_computed_on_the_device(void **state)
         {"", ""}, {"y, x", "y"}, {"None, x", "None, None, y"}, {"None, None, x", "None, x"}};
     (void)state;
     fill();
-    int64_t before = oly_detours_made().shares;
+    int64_t before = atomic_load(&oly_device_counted.on_host);
     for (int dtype = 0; dtype < OLY_N_DTYPES; dtype++)
         for (size_t k = 0; k < sizeof shardings / sizeof *shardings; k++)
             check_product((oly_dtype)dtype, shardings[k][0], shardings[k][1]);
-    assert_int_equal(oly_detours_made().shares, before);
+    assert_int_equal(atomic_load(&oly_device_counted.on_host), before);
+}
+
+/* Those of whole numbers below 2^24 are exact in float32, whatever the order of sums. */
+static void check_large(oly_dtype dtype, const char *equation, const char *of_left, const char *of_right)
+{
+    enum { SIDE = 72 };
+    static double x[2][SIDE][SIDE], y[2][SIDE][SIDE], z[2][SIDE][SIDE];
+    bool a_turned = equation[1] == 'j', b_turned = equation[5] == 'k';
+    const int64_t shape[] = {2, SIDE, SIDE};
+    for (int k = 0; k < 2 * SIDE * SIDE; k++) {
+        (&x[0][0][0])[k] = k % 7;
+        (&y[0][0][0])[k] = k % 5 - 2;
+    }
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    oly_array a = oly_device_put(oly_from_host(x, OLY_FLOAT64, 3, shape), oly_named(mesh, of_left));
+    oly_array b = oly_device_put(oly_from_host(y, OLY_FLOAT64, 3, shape), oly_named(mesh, of_right));
+    oly_array operands[] = {oly_astype(a, dtype), oly_astype(b, dtype)};
+    oly_array c = oly_einsum_with(equation, 2, operands, (oly_product_options){0});
+    c = oly_device_put(oly_astype(c, OLY_FLOAT64), oly_named(mesh, ""));
+    assert_int_equal(oly_get(c, z, sizeof z), OLY_OK);
+    for (int n = 0; n < 2; n++)
+        for (int i = 0; i < SIDE; i++)
+            for (int k = 0; k < SIDE; k++) {
+                double sum = 0;
+                for (int j = 0; j < SIDE; j++)
+                    sum += (a_turned ? x[n][j][i] : x[n][i][j]) * (b_turned ? y[n][k][j] : y[n][j][k]);
+                if (dtype == OLY_BFLOAT16 || dtype == OLY_FLOAT16 ? fabs(z[n][i][k] - sum) > 4 : z[n][i][k] != sum)
+                    fail_msg("%s of %s: [%d][%d][%d] is %g, not %g", equation, oly_dtype_name(dtype), n, i, k,
+                             z[n][i][k], sum);
+            }
+}
+
+static void large_products_go_to_the_library(void **state)
+{
+    static const char *const equations[] = {"bij,bjk->bik", "bji,bjk->bik", "bij,bkj->bik"};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32,    OLY_FLOAT64,  OLY_COMPLEX64,
+                                       OLY_COMPLEX128, OLY_BFLOAT16, OLY_FLOAT16};
+    (void)state;
+    int64_t before = atomic_load(&oly_device_counted.library_products);
+    int64_t on_host = atomic_load(&oly_device_counted.on_host);
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
+        for (size_t e = 0; e < 3; e++) {
+            check_large(dtypes[k], equations[e], "", "");
+            check_large(dtypes[k], equations[e], "None, x", "None, None, y");
+        }
+    if (oly_platform_is_apart() && strstr(oly_platform_get()->name, "cuda"))
+        assert_true(atomic_load(&oly_device_counted.library_products) > before);
+    assert_int_equal(atomic_load(&oly_device_counted.on_host), on_host);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(large_products_go_to_the_library, check_open, check_close),
         cmocka_unit_test_setup_teardown(products_are_computed_on_the_device, check_open, check_close)};
     return CHECK_MAIN(tests);
 }

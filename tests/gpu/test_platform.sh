@@ -29,7 +29,7 @@ text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b
 
 for layout in ${LAYOUTS:-1x8 2x4 4x2 8x1}; do
     families=${FAMILIES-toy heat prog reshard}
-    [[ $layout == 1x8 ]] && families=${FAMILIES-toy heat prog reshard grad types train ops random seeds seed004}
+    [[ $layout == 1x8 ]] && families=${FAMILIES-toy heat prog reshard auto grad types train ops random seeds seed004}
     # shellcheck disable=SC2086
     gpu "$layout" "$build/tests/oracle" $(printf 'tests/oracle/%s ' $families) >"$scratch/why" 2>&1
     result $? "oracle $layout"

@@ -4,6 +4,7 @@
 #include "device/cuda/modules.h"
 #include "core/hash.h"
 #include "core/option.h"
+#include <stdatomic.h>
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -265,11 +266,28 @@ static void stop_gpu(oly_gpu *g)
     g->memory_stream = g->message_stream = NULL;
 }
 
+enum { MOST_STOPS = 8 };
+static void (*_Atomic stops[MOST_STOPS])(void);
+
+void oly_gpus_at_stop(void (*stop)(void))
+{
+    for (int k = 0; k < MOST_STOPS; k++) {
+        void (*none)(void) = NULL;
+        if (atomic_load(&stops[k]) == stop || atomic_compare_exchange_strong(&stops[k], &none, stop) || none == stop)
+            return;
+    }
+}
+
 /* Also after a start that has failed, and on a GPU that is lost. */
 void oly_gpus_stop(void)
 {
     if (!all.started)
         return;
+    for (int k = 0; k < MOST_STOPS; k++) {
+        void (*stop)(void) = atomic_exchange(&stops[k], NULL);
+        if (stop)
+            stop();
+    }
     oly_cuda_constants_stop();
     oly_cuda_modules_stop();
     for (int d = 0; d < OLY_MOST_MEMORIES; d++)

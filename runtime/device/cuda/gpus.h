@@ -53,6 +53,9 @@ void oly_gpus_share(int index, int of);
 uint64_t oly_gpus_set(void); /* the same for processes that see the same GPUs; 0: of this process alone */
 oly_status oly_gpus_start(void);
 void oly_gpus_stop(void);
+/* Called once when the platform stops, before contexts are given back: what runtime/run/cuda keeps on GPUs. The same function again does
+ * nothing. */
+void oly_gpus_at_stop(void (*stop)(void));
 
 /* memory.c, order.c: cells of the platform. */
 bool oly_cuda_allocate(int memory, size_t bytes, void **data);

@@ -2,6 +2,7 @@
 /* Launching kernels in a device's stream. See launcher.h. */
 #include "run/cuda/launcher.h"
 #include "device/cuda/modules.h"
+#include "run/device_counts.h"
 
 static oly_status launch(void *context, const oly_cuda_launch *x)
 {
@@ -9,6 +10,7 @@ static oly_status launch(void *context, const oly_cuda_launch *x)
     const oly_gpu *g = l->device->gpu;
     CUfunction f;
     OLY_TRY(oly_cuda_function(g, x->module, x->kernel, x->shared, &f));
+    oly_count(&oly_device_counted.launches, 1);
     void *task = (void *)(uintptr_t)x->task, *parameters[] = {task};
     return oly_cuda_check(
         oly_driver.cuLaunchKernel(f, x->blocks, 1, 1, x->threads, 1, 1, x->shared, l->device->stream, parameters, NULL),
@@ -21,22 +23,86 @@ static oly_status constant(void *context, const void *data, size_t bytes, const 
     return oly_cuda_constant(l->number, data, bytes, at);
 }
 
-static oly_status scratch(void *context, size_t bytes, void **at)
+/* -- scratch memory ---------------------------------------------------------------------------------------------------------- */
+
+/* KEPT: larger blocks are given back after the step. */
+enum { ALIGNED = 256, LEAST = 1 << 16, KEPT = 64 << 20 };
+
+static struct {
+    CUdeviceptr at;
+    size_t bytes;
+} block[OLY_MOST_MEMORIES];
+
+static oly_status grow(oly_cuda_launching *l, size_t bytes)
 {
-    oly_cuda_launching *l = context;
     const oly_gpu *g = l->device->gpu;
-    CUdeviceptr memory = 0;
-    if (l->n_scratch == OLY_CUDA_SCRATCHES)
-        return oly_fail(OLY_MEMORY, "%s: a step takes scratch memory more than %d times", g->label, OLY_CUDA_SCRATCHES);
-    OLY_TRY(oly_cuda_check(oly_driver.cuMemAllocFromPoolAsync(&memory, bytes ? bytes : 1, g->pool, l->device->stream),
+    size_t twice = 2 * block[l->number].bytes;
+    CUdeviceptr at = 0;
+    bytes = bytes > twice ? bytes : twice;
+    bytes = bytes > LEAST ? bytes : LEAST;
+    OLY_TRY(oly_cuda_check(oly_driver.cuMemAllocFromPoolAsync(&at, bytes, g->pool, l->device->stream),
                            "cuMemAllocFromPoolAsync", g->label));
-    l->scratch[l->n_scratch++] = memory;
-    *at = (void *)(uintptr_t)memory;
+    if (block[l->number].at)
+        l->outgrown[l->n_outgrown++] = block[l->number].at;
+    block[l->number].at = at;
+    block[l->number].bytes = bytes;
+    l->scratch = 0;
     return OLY_OK;
 }
 
+static oly_status scratch(void *context, size_t bytes, void **at)
+{
+    oly_cuda_launching *l = context;
+    bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    if (l->scratch + bytes > block[l->number].bytes)
+        OLY_TRY(grow(l, bytes));
+    *at = (char *)(uintptr_t)block[l->number].at + l->scratch;
+    l->scratch += bytes;
+    return OLY_OK;
+}
+
+oly_cuda_mark oly_cuda_scratch_mark(const oly_cuda_launching *l)
+{
+    return (oly_cuda_mark){l->scratch, l->n_outgrown};
+}
+
+void oly_cuda_scratch_return(oly_cuda_launching *l, oly_cuda_mark before)
+{
+    if (l->n_outgrown == before.n_outgrown)
+        l->scratch = before.scratch;
+}
+
+/* In the order of the stream: after the launches. */
+static void give_back(const oly_cuda_launching *l)
+{
+    for (int k = 0; k < l->n_outgrown; k++)
+        oly_driver.cuMemFreeAsync(l->outgrown[k], l->device->stream);
+    if (block[l->number].bytes > KEPT) {
+        oly_driver.cuMemFreeAsync(block[l->number].at, l->device->stream);
+        block[l->number].at = 0;
+        block[l->number].bytes = 0;
+    }
+}
+
+static void stop_blocks(void)
+{
+    for (int d = 0; d < oly_cuda_device_count(); d++) {
+        const oly_cuda_device *of = oly_cuda_device_at(d);
+        if (block[d].at && oly_gpu_enter(of->gpu) == OLY_OK) {
+            oly_driver.cuMemFreeAsync(block[d].at, of->stream);
+            oly_driver.cuStreamSynchronize(of->stream);
+            oly_gpu_leave();
+        }
+        block[d].at = 0;
+        block[d].bytes = 0;
+    }
+}
+
+/* -- launching ---------------------------------------------------------------------------------------------------------------- */
+
 oly_status oly_cuda_launching_begin(oly_cuda_launching *l, int device)
 {
+    oly_gpus_at_stop(stop_blocks);
     *l = (oly_cuda_launching){.number = device, .device = oly_cuda_device_at(device)};
     l->launcher = (oly_cuda_launcher){.context = l,
                                       .processors = l->device->gpu->processors,
@@ -46,10 +112,8 @@ oly_status oly_cuda_launching_begin(oly_cuda_launching *l, int device)
     return oly_gpu_enter(l->device->gpu);
 }
 
-/* In the order of the stream: after the launches. */
 void oly_cuda_launching_end(oly_cuda_launching *l)
 {
-    for (int k = 0; k < l->n_scratch; k++)
-        oly_driver.cuMemFreeAsync(l->scratch[k], l->device->stream);
+    give_back(l);
     oly_gpu_leave();
 }

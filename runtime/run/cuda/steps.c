@@ -2,6 +2,7 @@
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
 #include "run/cuda/launcher.h"
+#include "run/cuda/products.h"
 #include <string.h>
 
 static void *at(void *const *base, const oly_place *p)
@@ -34,10 +35,14 @@ static oly_status launch_reduce(const oly_cuda_launcher *l, void *const *base, c
     return oly_cuda_reduce(l, &w->task, at(base, &w->in), (char *)base[w->out_base] + w->out_offset);
 }
 
-static oly_status launch_gemm(const oly_cuda_launcher *l, void *const *base, const oly_step *step, int device)
+static oly_status launch_gemm(oly_cuda_launching *l, void *const *base, const oly_step *step, int device)
 {
     const oly_gemm_work *w = &step->gemm.device[device];
-    return oly_cuda_gemm(l, &w->task, w->parts, w->n_parts, at(base, &w->a), at(base, &w->b), base[w->out_base]);
+    const void *a = at(base, &w->a), *b = at(base, &w->b);
+    oly_status st = OLY_OK;
+    if (oly_cuda_library_product(l, &w->task, w->parts, w->n_parts, a, b, base[w->out_base], &st))
+        return st;
+    return oly_cuda_gemm(&l->launcher, &w->task, w->parts, w->n_parts, a, b, base[w->out_base]);
 }
 
 static bool has_step(const oly_step *s, int device)
@@ -52,14 +57,15 @@ static bool has_step(const oly_step *s, int device)
     }
 }
 
-static oly_status launch_step(const oly_cuda_launcher *l, const oly_device_work *w)
+static oly_status launch_step(oly_cuda_launching *launching, const oly_device_work *w)
 {
+    const oly_cuda_launcher *l = &launching->launcher;
     const oly_step *s = w->what;
     switch (s->kind) {
     case OLY_STEP_TILE: return launch_tile(l, w->base, s, w->device);
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
     case OLY_STEP_REDUCE: return launch_reduce(l, w->base, s, w->device);
-    default: return launch_gemm(l, w->base, s, w->device);
+    default: return launch_gemm(launching, w->base, s, w->device);
     }
 }
 
@@ -144,7 +150,7 @@ bool oly_cuda_launch_share(const oly_device_work *w, oly_work_of of, oly_status 
     *st = oly_cuda_launching_begin(&l, w->run->plan->devices[w->device]);
     if (*st != OLY_OK)
         return true;
-    *st = of == OLY_WORK_STEP     ? launch_step(&l.launcher, w)
+    *st = of == OLY_WORK_STEP     ? launch_step(&l, w)
           : of == OLY_WORK_COPIES ? launch_copies(&l.launcher, w)
                                   : launch_sums(&l.launcher, w);
     oly_cuda_launching_end(&l);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The emulated cuBLASLt: D = epilogue(alpha op(A) op(B) + beta C), in plain loops, batch by batch, both orders of elements. Each element of
  * the product is one sum over k from 0 upwards, in the compute type (float: every product and sum rounded to float, not contracted;
- * 16-bit operands likewise; int32 for bytes), then alpha, C, bias and activation in the same type. Real libraries sum in other
- * orders. Work of a stream, like a kernel. */
+ * 16-bit operands likewise; int32 for bytes), then alpha, C, bias and activation in the same type. Large products without epilogue are
+ * the program's OpenBLAS's, if it has one: real libraries sum in other orders, too. What an algorithm was told of alignment and
+ * workspace must be so when it is used. Work of a stream, like a kernel. */
 #include "driver.h"
 #include <complex.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,20 @@ typedef struct product { /* in a cublasLtMatmulDescOpaque_t */
     const void *bias;
     int64_t bias_stride;
 } product;
+typedef struct preference { /* in a cublasLtMatmulPreferenceOpaque_t */
+    uint64_t workspace;
+    uint32_t aligned[4], reductions; /* A, B, C, D */
+} preference;
+
+/* In a cublasLtMatmulAlgo_t. */
+typedef struct algorithm {
+    uint64_t magic, workspace;
+    uint32_t aligned[4];
+} algorithm;
+enum { MAGIC = 0x656d75 };
+_Static_assert(sizeof(preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t) &&
+                   sizeof(algorithm) <= sizeof(cublasLtMatmulAlgo_t),
+               "fits");
 _Static_assert(sizeof(layout) <= sizeof(cublasLtMatrixLayoutOpaque_t) &&
                    sizeof(product) <= sizeof(cublasLtMatmulDescOpaque_t),
                "fits");
@@ -163,14 +179,16 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t p, size_t size)
 {
+    const preference made = {.aligned = {256, 256, 256, 256}, .reductions = CUBLASLT_REDUCTION_SCHEME_MASK};
     memset(p, 0, size);
+    memcpy(p, &made, sizeof made);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
 {
-    *p = calloc(1, sizeof **p);
-    return *p ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+    *p = malloc(sizeof **p);
+    return *p ? cublasLtMatmulPreferenceInit_internal(*p, sizeof **p) : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
@@ -179,15 +197,20 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t opaque,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
                                                     size_t bytes)
 {
-    (void)p;
-    (void)attribute;
-    (void)value;
-    (void)bytes;
-    return CUBLAS_STATUS_SUCCESS;
+    preference *p = (preference *)opaque;
+    switch (attribute) {
+        FIELD(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, p->workspace);
+        FIELD(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, p->reductions);
+        FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p->aligned[0]);
+        FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p->aligned[1]);
+        FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p->aligned[2]);
+        FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p->aligned[3]);
+    default: return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
 }
 
 /* -- elements: complex double holds each exactly ------------------------------------------------------------------------------------------ */
@@ -281,7 +304,8 @@ typedef struct product_work {
     product p;
     layout a, b, c, d;
     const void *A, *B, *C;
-    void *D;
+    void *D, *workspace;
+    size_t workspace_bytes;
     complex double alpha, beta;
 } product_work;
 
@@ -353,6 +377,67 @@ static void multiply(const product_work *w, int64_t k)
         }
 }
 
+/* -- large ones ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* cblas.h's constants: columns dense; without and with transposition. */
+enum { COLUMN_MAJOR = 102, PLAIN = 111, TRANSPOSED = 112, CONJUGATED = 113, LARGE = 1 << 16 };
+typedef void real_single(int, int, int, int, int, int, float, const void *, int, const void *, int, float, void *, int);
+typedef void real_double(int, int, int, int, int, int, double, const void *, int, const void *, int, double, void *,
+                         int);
+typedef void of_complex(int, int, int, int, int, int, const void *, const void *, int, const void *, int, const void *,
+                        void *, int);
+
+static int transposition(int operation)
+{
+    return operation == CUBLAS_OP_N ? PLAIN : operation == CUBLAS_OP_T ? TRANSPOSED : CONJUGATED;
+}
+
+static bool is_plain(const product_work *w)
+{
+    const layout *all[] = {&w->a, &w->b, &w->c, &w->d};
+    for (int k = 0; k < 4; k++)
+        if (all[k]->order != CUBLASLT_ORDER_COL || all[k]->type != w->d.type || all[k]->leading > INT32_MAX)
+            return false;
+    return w->p.epilogue == CUBLASLT_EPILOGUE_DEFAULT && w->beta == 0;
+}
+
+/* False: not a large product, or the program has no OpenBLAS. */
+static bool multiply_large(const product_work *w, int64_t k)
+{
+    const product *p = &w->p;
+    int inner = (int)(p->transpose[0] == CUBLAS_OP_N ? w->a.columns : w->a.rows), rows = (int)w->d.rows;
+    int columns = (int)w->d.columns, ta = transposition(p->transpose[0]), tb = transposition(p->transpose[1]);
+    const char *name = w->d.type == CUDA_R_32F   ? "cblas_sgemm"
+                       : w->d.type == CUDA_R_64F ? "cblas_dgemm"
+                       : w->d.type == CUDA_C_32F ? "cblas_cgemm"
+                       : w->d.type == CUDA_C_64F ? "cblas_zgemm"
+                                                 : NULL;
+    void *found = name && is_plain(w) && (double)rows * columns * inner >= LARGE ? dlsym(RTLD_DEFAULT, name) : NULL;
+    const void *A = batch(&w->a, w->A, k), *B = batch(&w->b, w->B, k);
+    void *D = (void *)(uintptr_t)batch(&w->d, w->D, k);
+    int la = (int)w->a.leading, lb = (int)w->b.leading, ld = (int)w->d.leading;
+    const complex float single[] = {(complex float)w->alpha, 0};
+    const complex double zero = 0;
+    if (!found)
+        return false;
+    switch (w->d.type) {
+    case CUDA_R_32F:
+        (*(real_single **)&found)(COLUMN_MAJOR, ta, tb, rows, columns, inner, (float)creal(w->alpha), A, la, B, lb, 0,
+                                  D, ld);
+        break;
+    case CUDA_R_64F:
+        (*(real_double **)&found)(COLUMN_MAJOR, ta, tb, rows, columns, inner, creal(w->alpha), A, la, B, lb, 0, D, ld);
+        break;
+    case CUDA_C_32F:
+        (*(of_complex **)&found)(COLUMN_MAJOR, ta, tb, rows, columns, inner, &single[0], A, la, B, lb, &single[1], D,
+                                 ld);
+        break;
+    default:
+        (*(of_complex **)&found)(COLUMN_MAJOR, ta, tb, rows, columns, inner, &w->alpha, A, la, B, lb, &zero, D, ld);
+    }
+    return true;
+}
+
 static bool run_product(emulated_work *work, CUcontext context)
 {
     const product_work *w = (product_work *)work;
@@ -361,8 +446,11 @@ static bool run_product(emulated_work *work, CUcontext context)
         return true;
     }
     emulated_memory_open(context);
+    if (w->workspace_bytes)
+        memset(w->workspace, 0x5a, w->workspace_bytes);
     for (int64_t k = 0; k < w->d.batches; k++)
-        multiply(w, k);
+        if (!multiply_large(w, k))
+            multiply(w, k);
     emulated_memory_close();
     return true;
 }
@@ -394,21 +482,33 @@ static cublasStatus_t check(const product *p, const layout *a, const layout *b, 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int asked,
+                                              cublasLtMatmulPreference_t preferred, int asked,
                                               cublasLtMatmulHeuristicResult_t *results, int *n)
 {
-    (void)handle;
-    (void)preference;
-    cublasStatus_t status = check((const product *)desc, layout_of(a), layout_of(b), layout_of(c), layout_of(d));
+    const preference *p = (const preference *)preferred;
+    const product *of = (const product *)desc;
+    cublasStatus_t status = check(of, layout_of(a), layout_of(b), layout_of(c), layout_of(d));
     *n = 0;
-    if (status != CUBLAS_STATUS_SUCCESS || asked < 1)
-        return status;
+    if (!handle || status != CUBLAS_STATUS_SUCCESS || asked < 1)
+        return handle ? status : CUBLAS_STATUS_INVALID_VALUE;
+    uint64_t inner = of->transpose[0] == CUBLAS_OP_N ? layout_of(a)->columns : layout_of(a)->rows;
+    uint64_t wanted = inner >= 64 ? inner * 64 : 0;
+    algorithm made = {.magic = MAGIC, .workspace = wanted < p->workspace ? wanted : p->workspace};
+    memcpy(made.aligned, p->aligned, sizeof made.aligned);
     memset(results, 0, sizeof *results);
-    results->algo.data[0] = 0x656d75;
+    memcpy(&results->algo, &made, sizeof made);
+    results->workspaceSize = made.workspace;
     results->state = CUBLAS_STATUS_SUCCESS;
     results->wavesCount = 1;
     *n = 1;
     return status;
+}
+
+static bool is_aligned(const void *at, const layout *l, uint32_t to)
+{
+    size_t element = element_bytes(l->type);
+    return (uintptr_t)at % to == 0 && (size_t)l->leading * element % to == 0 &&
+           (l->batches == 1 || (size_t)l->batch_stride * element % to == 0);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *A,
@@ -417,13 +517,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream)
 {
     const product *p = (const product *)desc;
-    (void)workspace;
-    (void)bytes;
-    if (!handle || (algo && algo->data[0] != 0x656d75))
+    const algorithm *x = (const algorithm *)algo;
+    if (!handle || (x && x->magic != MAGIC))
         return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t status = check(p, layout_of(a), layout_of(b), layout_of(c), layout_of(d));
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    if (x && (!is_aligned(A, layout_of(a), x->aligned[0]) || !is_aligned(B, layout_of(b), x->aligned[1]) ||
+              !is_aligned(C, layout_of(c), x->aligned[2]) || !is_aligned(D, layout_of(d), x->aligned[3])))
+        emulated_violation("a product whose operands are aligned worse than its algorithm was told");
+    if (x && bytes < x->workspace)
+        emulated_violation("a product with %zu bytes of workspace; its algorithm needs %zu", bytes,
+                           (size_t)x->workspace);
     product_work *w = calloc(1, sizeof *w);
     if (!w)
         return CUBLAS_STATUS_ALLOC_FAILED;
@@ -437,6 +542,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                         .B = B,
                         .C = C,
                         .D = D,
+                        .workspace = workspace,
+                        .workspace_bytes = x ? (size_t)x->workspace : 0,
                         .alpha = get(p->scale, alpha, 0),
                         .beta = get(p->scale, beta, 0)};
     emulated_lock();
