@@ -7,8 +7,8 @@
  *            this layout and of those over which both operands of a product have their pairs split alike
  *   least    that of the axes of use only: those over which something demanded is split, or the pairs of both operands
  *
- * The excess of a plan is its work beyond `allowed`; it may take no longer than all of propagation's plan. See
- * chooser.h. */
+ * The excess of a plan is its work beyond `allowed`; it may take a twentieth of the time of propagation's plan, or where that is
+ * short 0.1 ms, in which bytes count more. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include "core/option.h"
 #include <math.h>
@@ -33,6 +33,12 @@ bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_co
     return a->seconds + more < b->seconds;
 }
 
+double oly_most_excess(const oly_cost_sum *greedy)
+{
+    const double share = 0.05, small = 100e-6;
+    return fmin(greedy->seconds, share * greedy->seconds + small);
+}
+
 /* As many bytes in fewer collectives, even if all sums of b, which is propagation's, are merged into one. */
 static bool has_fewer(const oly_cost_sum *a, const oly_cost_sum *b)
 {
@@ -45,7 +51,7 @@ bool oly_may_take(const oly_cost_sum *chosen, const oly_cost_sum *greedy)
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES:
         return (chosen->wire < greedy->wire - 0.5 || has_fewer(chosen, greedy)) &&
-               (chosen->excess <= greedy->seconds || chosen->seconds < greedy->seconds);
+               (chosen->excess <= oly_most_excess(greedy) || chosen->seconds < greedy->seconds);
     case OLY_LEAST_TIME: return chosen->wire < greedy->wire && chosen->seconds < greedy->seconds;
     default: return chosen->seconds < greedy->seconds;
     }
@@ -58,7 +64,7 @@ bool oly_is_better(const oly_chooser *c, const oly_cost_sum *chosen, const oly_c
     bool fewer = chosen->wire <= (1 - margin) * greedy->wire - 1 ||
                  (c->n_sample == c->mesh->n_devices && has_fewer(chosen, greedy));
     switch (oly_choose_objective()) {
-    case OLY_LEAST_BYTES: return fewer && (faster || chosen->excess <= greedy->seconds);
+    case OLY_LEAST_BYTES: return fewer && (faster || chosen->excess <= oly_most_excess(greedy));
     case OLY_LEAST_TIME: return fewer && faster;
     default: return faster;
     }

@@ -333,7 +333,7 @@ static oly_status pass(oly_chooser *c, passing how, const oly_cost_sum *before, 
               : c->n_units > OLY_CHOOSE_WINDOW || how.objective != OLY_LEAST_BYTES || how.turning ? BEAM / 2
                                                                                                   : BEAM;
     s.bounded = how.bounded;
-    s.most_excess = before->seconds;
+    s.most_excess = oly_most_excess(before);
     c->sharing = how.sharing;
     c->recutting = how.recutting;
     c->turning = how.turning;

@@ -281,6 +281,8 @@ typedef enum oly_objective {
 oly_objective oly_choose_objective(void);
 /* Is a better than b for this objective? */
 bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_cost_sum *b);
+/* The most work beyond the ceiling, in seconds. */
+double oly_most_excess(const oly_cost_sum *greedy);
 /* May it replace `greedy`, the cost of propagation? And is it clearly better: by a larger margin if bytes are estimated
  * from a sample of devices. */
 bool oly_may_take(const oly_cost_sum *chosen, const oly_cost_sum *greedy);
