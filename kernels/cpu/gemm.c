@@ -4,14 +4,16 @@
  * (where the instruction set has it), vectorised along a row of c, or along a column where c is narrow. A single long
  * dot product is summed in lanes. */
 #include "table.h"
+#include "cpu/gemm_tile.h"
 #include "cpu/strip.h"
 #include <cblas.h>
 
-#define STRIP       256 /* columns of c computed together: their sums stay in L1 */
-#define DEPTH       64  /* rows of a packed block of b */
-#define LANES       32  /* of a long dot product */
-#define LONG_DOT    4096
-#define NARROW_ROWS 16 /* of c, of narrow types, computed together */
+#define STRIP        256 /* columns of c computed together: their sums stay in L1 */
+#define DEPTH        64  /* rows of a packed block of b */
+#define LANES        32  /* of a long dot product */
+#define LONG_DOT     4096
+#define NARROW_ROWS  64  /* of c, of narrow types, computed together */
+#define NARROW_STRIP 240 /* columns */
 
 /* One matrix of a batch, strides in elements. */
 typedef struct product {
@@ -20,6 +22,81 @@ typedef struct product {
 
 /* Initial value of sums. If there is a single product it is the result as it is: a zero keeps its sign. */
 #define BEGIN(T, k) ((T)((k) == 1 ? -0.0 : 0.0))
+
+/* -- blocks in registers --------------------------------------------------------------------------------------------- */
+#ifdef OLY_HAS_TILES
+#define FEW_ROWS 32 /* b is not worth packing */
+
+/* The rows of a product with a piece of b, b's elements dense in rows. */
+#define TILED_ROWS(s, T, lanes)                                                                                        \
+    static void tiled_rows_##s(const product *p, int64_t l, int64_t depth, int64_t width, const T *a, const T *piece,  \
+                               int64_t piece_row, T *c)                                                                \
+    {                                                                                                                  \
+        T lines[TILE_DEPTH * TILE_ROWS];                                                                               \
+        if (width <= TILE_VECTORS * (lanes)) {                                                                         \
+            tiles all = {p->m, width, depth, p->a_row, p->a_column, piece_row, p->c_row, l == 0, BEGIN(T, p->k)};      \
+            tiles_##s(&all, a + l * p->a_column, piece, c);                                                            \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t i = 0; i < p->m; i += TILE_ROWS) {                                                                \
+            int64_t rows = p->m - i < TILE_ROWS ? p->m - i : TILE_ROWS;                                                \
+            tiles some = {rows, width, depth, 1, TILE_ROWS, piece_row, p->c_row, l == 0, BEGIN(T, p->k)};              \
+            pack_##s(depth, rows, lines, TILE_ROWS, a + i * p->a_row + l * p->a_column, p->a_column, p->a_row);        \
+            tiles_##s(&some, lines, piece, c + i * p->c_row);                                                          \
+        }                                                                                                              \
+    }
+#define TILED(s, T)                                                                                                    \
+    static void tiled_##s(const product *p, const T *a, const T *b, T *c)                                              \
+    {                                                                                                                  \
+        T packed[TILE_DEPTH * TILE_STRIP];                                                                             \
+        for (int64_t j = 0; j < p->n; j += TILE_STRIP) {                                                               \
+            int64_t width = p->n - j < TILE_STRIP ? p->n - j : TILE_STRIP;                                             \
+            for (int64_t l = 0; l < p->k; l += TILE_DEPTH) {                                                           \
+                int64_t depth = p->k - l < TILE_DEPTH ? p->k - l : TILE_DEPTH;                                         \
+                const T *piece = b + l * p->b_row + j * p->b_column;                                                   \
+                bool dense = p->b_column == 1 && p->m <= FEW_ROWS;                                                     \
+                if (!dense)                                                                                            \
+                    pack_##s(depth, width, packed, TILE_STRIP, piece, p->b_row, p->b_column);                          \
+                tiled_rows_##s(p, l, depth, width, a, dense ? piece : packed, dense ? p->b_row : TILE_STRIP, c + j);   \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+TILED_ROWS(f32, float, 16)
+TILED_ROWS(f64, double, 8)
+TILED_ROWS(uint32_t, uint32_t, 16)
+TILED(f32, float)
+TILED(f64, double)
+
+/* Pieces whose values fit 16 bits are multiplied in pairs: sums wrap, so every way gives the same bits. */
+static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *b, uint32_t *c)
+{
+    uint32_t packed[TILE_DEPTH * TILE_STRIP], pairs[TILE_DEPTH / 2 * TILE_STRIP], lines[TILE_DEPTH / 2 * TILE_ROWS];
+    for (int64_t j = 0; j < p->n; j += TILE_STRIP) {
+        int64_t width = p->n - j < TILE_STRIP ? p->n - j : TILE_STRIP;
+        for (int64_t l = 0; l < p->k; l += TILE_DEPTH) {
+            int64_t depth = p->k - l < TILE_DEPTH ? p->k - l : TILE_DEPTH;
+            const uint32_t *piece = b + l * p->b_row + j * p->b_column;
+            bool fit = pack_pairs(depth, width, pairs, 1, TILE_STRIP, piece, p->b_column, p->b_row), wide = false;
+            for (int64_t i = 0; i < p->m; i += TILE_ROWS) {
+                product rows = *p;
+                rows.m = p->m - i < TILE_ROWS ? p->m - i : TILE_ROWS;
+                const uint32_t *of = a + i * p->a_row;
+                uint32_t *to = c + i * p->c_row + j;
+                tiles some = {rows.m, width, (depth + 1) / 2, TILE_DEPTH / 2, 1, TILE_STRIP, p->c_row, l == 0, 0};
+                if (fit &&
+                    pack_pairs(depth, rows.m, lines, TILE_DEPTH / 2, 1, of + l * p->a_column, p->a_row, p->a_column)) {
+                    tiles_of_pairs(&some, lines, pairs, to);
+                    continue;
+                }
+                if (!wide)
+                    pack_uint32_t(depth, width, packed, TILE_STRIP, piece, p->b_row, p->b_column);
+                wide = true;
+                tiled_rows_uint32_t(&rows, l, depth, width, of, packed, TILE_STRIP, to);
+            }
+        }
+    }
+}
+#endif
 
 /* T: element type; MADD(acc, a, b). Unsigned types represent the signed ones: the same bits, and wrapping is
  * defined. */
@@ -124,10 +201,34 @@ typedef struct product {
         } else if (p->n == 1 && p->c_row == 1) { /* c is a column: the row of the transposed product */                \
             product turned = {1, p->m, p->k, 0, p->b_row, p->a_column, p->a_row, p->m};                                \
             wide_##s(&turned, b, a, c);                                                                                \
-        } else {                                                                                                       \
+        } else if (TILED_OR_NOT(s, p, a, b, c)) {                                                                      \
             wide_##s(p, a, b, c);                                                                                      \
         }                                                                                                              \
     }
+/* True where there is no such function, or it would not be faster. */
+#define TILED_OR_NOT(s, p, a, b, c) _Generic((c), TILED_TYPES default : wide_needed)(p, a, b, c)
+static bool wide_needed(const product *p, const void *a, const void *b, void *c)
+{
+    (void)p, (void)a, (void)b, (void)c;
+    return true;
+}
+#ifdef OLY_HAS_TILES
+#define LEAST_TILED 4 /* rows */
+#define TRY_TILED(s, T)                                                                                                \
+    static bool try_##s(const product *p, const T *a, const T *b, T *c)                                                \
+    {                                                                                                                  \
+        if (p->m < LEAST_TILED)                                                                                        \
+            return true;                                                                                               \
+        tiled_##s(p, a, b, c);                                                                                         \
+        return false;                                                                                                  \
+    }
+TRY_TILED(f32, float)
+TRY_TILED(f64, double)
+TRY_TILED(uint32_t, uint32_t)
+#define TILED_TYPES float * : try_f32, double * : try_f64, uint32_t * : try_uint32_t,
+#else
+#define TILED_TYPES
+#endif
 #define SUM(T, x, y)                                       ((T)((x) + (y)))
 #define GEMM_INTEGERS(a, number, name, s, T, U, S, W, ...) GEMM(U, U, WRAPPED_##W)
 OLY_UNSIGNED_TYPES(GEMM_INTEGERS, )
@@ -150,30 +251,41 @@ static void widen_line(oly_dtype dtype, int64_t n, float *out, const char *from,
     }
     moves->convert[dtype][OLY_FLOAT32]((int)n, out, from, NULL, NULL);
 }
+/* sums[height][width] += lines[height][depth] piece[depth][width] */
+static void rows_of_sums(int64_t height, int64_t width, int64_t depth, const float *lines, const float *piece,
+                         float *sums)
+{
+#ifdef OLY_HAS_TILES
+    tiles all = {height, width, depth, DEPTH, 1, NARROW_STRIP, NARROW_STRIP, false, 0};
+    tiles_f32(&all, lines, piece, sums);
+#else
+    for (int64_t x = 0; x < height; x++)
+        strip_f32(depth, width, sums + x * NARROW_STRIP, lines + x * DEPTH, 1, piece, NARROW_STRIP);
+#endif
+}
 static void product_narrow(oly_dtype dtype, const product *p, const char *a, const char *b, char *c)
 {
     int64_t bytes = oly_element_bytes[dtype];
-    float sums[NARROW_ROWS][STRIP], piece[DEPTH * STRIP], line[DEPTH];
+    float sums[NARROW_ROWS * NARROW_STRIP], piece[DEPTH * NARROW_STRIP], lines[NARROW_ROWS * DEPTH];
     oly_tile_function *narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][dtype];
     for (int64_t i = 0; i < p->m; i += NARROW_ROWS)
-        for (int64_t j = 0; j < p->n; j += STRIP) {
-            int64_t width = p->n - j < STRIP ? p->n - j : STRIP,
+        for (int64_t j = 0; j < p->n; j += NARROW_STRIP) {
+            int64_t width = p->n - j < NARROW_STRIP ? p->n - j : NARROW_STRIP,
                     height = p->m - i < NARROW_ROWS ? p->m - i : NARROW_ROWS;
-            for (int64_t x = 0; x < height; x++)
-                for (int64_t y = 0; y < width; y++)
-                    sums[x][y] = BEGIN(float, p->k);
+            for (int64_t x = 0; x < height * NARROW_STRIP; x++)
+                sums[x] = BEGIN(float, p->k);
             for (int64_t l = 0; l < p->k; l += DEPTH) {
                 int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH;
                 for (int64_t y = 0; y < depth; y++)
-                    widen_line(dtype, width, piece + y * STRIP, b + ((l + y) * p->b_row + j * p->b_column) * bytes,
-                               p->b_column);
-                for (int64_t x = 0; x < height; x++) {
-                    widen_line(dtype, depth, line, a + ((i + x) * p->a_row + l * p->a_column) * bytes, p->a_column);
-                    strip_f32(depth, width, sums[x], line, 1, piece, STRIP);
-                }
+                    widen_line(dtype, width, piece + y * NARROW_STRIP,
+                               b + ((l + y) * p->b_row + j * p->b_column) * bytes, p->b_column);
+                for (int64_t x = 0; x < height; x++)
+                    widen_line(dtype, depth, lines + x * DEPTH, a + ((i + x) * p->a_row + l * p->a_column) * bytes,
+                               p->a_column);
+                rows_of_sums(height, width, depth, lines, piece, sums);
             }
             for (int64_t x = 0; x < height; x++)
-                narrow((int)width, c + ((i + x) * p->c_row + j) * bytes, sums[x], NULL, NULL);
+                narrow((int)width, c + ((i + x) * p->c_row + j) * bytes, sums + x * NARROW_STRIP, NULL, NULL);
         }
 }
 

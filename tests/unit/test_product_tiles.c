@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  Products in registers (AVX-512) have the bits of the plain loops: any shape, any strides, NaN and signed zeros,
+ * integers that fit 16 bits and integers that do not. */
+#include "kernel.h"
+#include "check.h"
+#include "core/error.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1 << 17, PRODUCTS = 400 };
+static uint64_t seed = 1;
+static double memory_a[ROOM], memory_b[ROOM], memory_c[ROOM], memory_d[ROOM];
+
+static int64_t draw(int64_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((seed >> 33) % (uint64_t)below);
+}
+
+static double special(void)
+{
+    static const double values[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e-40, 1e38};
+    return values[draw(sizeof values / sizeof values[0])];
+}
+
+/* some: one element in so many is special, or an integer that does not fit 16 bits; 0: none. */
+static void fill(oly_dtype dtype, void *out, int64_t n, int64_t some)
+{
+    for (int64_t i = 0; i < n; i++) {
+        bool odd = some > 0 && draw(some) == 0;
+        double x = odd ? special() : (double)draw(2001) / 1000 - 1;
+        int32_t whole = (int32_t)(odd ? draw(UINT32_MAX) - INT32_MAX : draw(4) == 0 ? INT16_MIN : draw(65536) - 32768);
+        if (dtype == OLY_FLOAT32)
+            ((float *)out)[i] = (float)x;
+        else if (dtype == OLY_FLOAT64)
+            ((double *)out)[i] = x;
+        else if (dtype == OLY_INT32)
+            ((int32_t *)out)[i] = whole;
+        else
+            ((uint16_t *)out)[i] = (uint16_t)(odd ? 0x7f80 + draw(2) : (0x3f00 + draw(256)) | draw(2) << 15);
+    }
+}
+
+static oly_gemm_task drawn(oly_dtype dtype)
+{
+    oly_gemm_task t = {.dtype = dtype, .batch = 1 + draw(3), .m = 1 + draw(70), .n = 1 + draw(20), .k = 1 + draw(20)};
+    if (dtype == OLY_INT32 || dtype == OLY_BFLOAT16) {
+        t.n = 1 + draw(300);
+        t.k = draw(150);
+    } else if (draw(2)) {
+        t.m = 1 + draw(10), t.n = 1 + draw(100);
+    }
+    bool a_turned = draw(2), b_turned = draw(2);
+    int64_t gap = draw(3);
+    t.a_row = a_turned ? 1 : t.k + gap;
+    t.a_column = a_turned ? t.m + gap : 1;
+    t.b_row = b_turned ? 1 : t.n + gap;
+    t.b_column = b_turned ? t.k + gap : 1;
+    t.a_batch = draw(2) ? (t.m + gap) * (t.k + gap) : 0;
+    t.b_batch = draw(2) ? (t.n + gap) * (t.k + gap) : 0;
+    t.c_row = t.n + draw(4);
+    t.c_batch = t.m * t.c_row;
+    return t;
+}
+
+static void compute(const char *isa, const oly_gemm_task *t, void *c)
+{
+    assert_int_equal(oly_kernels_choose(isa), OLY_OK);
+    memset(c, 0x55, sizeof memory_c);
+    int chunks = oly_gemm_chunks(t);
+    for (int k = 0; k < chunks; k++)
+        oly_gemm_run(t, memory_a, memory_b, c, k, chunks);
+}
+
+static void products_have_the_bits_of_plain_loops(void **state)
+{
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT32, OLY_BFLOAT16};
+    (void)state;
+    if (oly_kernels_choose("avx512") != OLY_OK) {
+        oly_drop_message();
+        skip();
+    }
+    for (int k = 0; k < PRODUCTS; k++) {
+        oly_dtype dtype = dtypes[k % 4];
+        oly_gemm_task t = drawn(dtype);
+        int64_t some = draw(3) ? 0 : 1 + draw(3000);
+        if (dtype >= OLY_FLOAT32 && t.m * t.n * t.k >= 32 * 32 * 32)
+            continue; /* OpenBLAS */
+        fill(dtype, memory_a, 3 * (t.m + 2) * (t.k + 2), some);
+        fill(dtype, memory_b, 3 * (t.n + 2) * (t.k + 2), some);
+        compute("avx2", &t, memory_c);
+        compute("avx512", &t, memory_d);
+        if (memcmp(memory_c, memory_d, sizeof memory_c) != 0)
+            fail_msg("product %d of type %d, %d x %d x %d, differs", k, (int)dtype, (int)t.m, (int)t.n, (int)t.k);
+    }
+    assert_int_equal(oly_kernels_choose(""), OLY_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_bits_of_plain_loops)};
+    return CHECK_MAIN(tests);
+}
