@@ -47,6 +47,87 @@ OLY_DEVICE int64_t oly_line_offset(int rank, const int64_t *extent, const int64_
     return offset;
 }
 
+/* oly_read and oly_write with functions of their own for narrow types: inlined wherever elements are used, they would be most of a
+ * program, and of the time it takes to compile. */
+__device__ __noinline__ static float oly_widened_at(int dtype, const char *base, int64_t i)
+{
+    float x;
+    oly_read(dtype, base, i, &x);
+    return x;
+}
+__device__ __noinline__ static void oly_narrow_to(int dtype, char *base, int64_t i, float x)
+{
+    oly_write(dtype, base, i, x);
+}
+template <class A> OLY_DEVICE void oly_load(int dtype, const char *base, int64_t i, A *x)
+{
+    oly_read(dtype, base, i, x);
+}
+OLY_DEVICE void oly_load(int dtype, const char *base, int64_t i, float *x)
+{
+    *x = dtype == OLY_T_f32 ? ((const float *)base)[i] : oly_widened_at(dtype, base, i);
+}
+template <class A> OLY_DEVICE void oly_store(int dtype, char *base, int64_t i, A x)
+{
+    oly_write(dtype, base, i, x);
+}
+OLY_DEVICE void oly_store(int dtype, char *base, int64_t i, float x)
+{
+    if (dtype == OLY_T_f32)
+        ((float *)base)[i] = x;
+    else
+        oly_narrow_to(dtype, base, i, x);
+}
+
+/* -- two elements, as in cpu/two_elements.h: products of complex numbers are C's, their order knows no NaN ----------------------------- */
+template <class A> OLY_DEVICE A oly_joined(int c, A x, A y)
+{
+    return oly_combined(c, x, y);
+}
+/* Where both parts are NaN, an infinite factor makes an infinite product (annex G of the C standard). */
+#define OLY_IS_INFINITE(x) (fabs((double)(x)) == (double)INFINITY)
+template <class T> OLY_DEVICE T oly_unit(T x)
+{
+    return (T)copysign(OLY_IS_INFINITE(x) ? 1.0 : 0.0, (double)x);
+}
+template <class T> OLY_DEVICE T oly_no_nan(T x)
+{
+    return x != x ? (T)copysign(0.0, (double)x) : x;
+}
+template <class T> __device__ __noinline__ static void oly_infinite_product(T a, T b, T c, T d, T *re, T *im)
+{
+    bool again = false;
+    if (OLY_IS_INFINITE(a) || OLY_IS_INFINITE(b)) {
+        a = oly_unit(a), b = oly_unit(b), c = oly_no_nan(c), d = oly_no_nan(d);
+        again = true;
+    }
+    if (OLY_IS_INFINITE(c) || OLY_IS_INFINITE(d)) {
+        c = oly_unit(c), d = oly_unit(d), a = oly_no_nan(a), b = oly_no_nan(b);
+        again = true;
+    }
+    if (!again &&
+        (OLY_IS_INFINITE(a * c) || OLY_IS_INFINITE(b * d) || OLY_IS_INFINITE(a * d) || OLY_IS_INFINITE(b * c))) {
+        a = oly_no_nan(a), b = oly_no_nan(b), c = oly_no_nan(c), d = oly_no_nan(d);
+        again = true;
+    }
+    if (again)
+        *re = (T)INFINITY * (a * c - b * d), *im = (T)INFINITY * (a * d + b * c);
+}
+#define OLY_JOINED_COMPLEX(T, R, of)                                                                                   \
+    OLY_DEVICE T oly_joined(int c, T x, T y)                                                                           \
+    {                                                                                                                  \
+        if (c == OLY_COMBINE_SUM)                                                                                      \
+            return of(x.re + y.re, x.im + y.im);                                                                       \
+        if (c != OLY_COMBINE_PROD)                                                                                     \
+            return (c == OLY_COMBINE_MAX ? OLY_BEFORE(y, x) : OLY_BEFORE(x, y)) ? x : y;                               \
+        R re = x.re * y.re - x.im * y.im, im = x.re * y.im + x.im * y.re;                                              \
+        if (re != re && im != im)                                                                                      \
+            oly_infinite_product<R>(x.re, x.im, y.re, y.im, &re, &im);                                                 \
+        return of(re, im);                                                                                             \
+    }
+OLY_JOINED_COMPLEX(oly_c64, float, oly_w_of)
+OLY_JOINED_COMPLEX(oly_c128, double, oly_z_of)
+
 /* Elements of int32 or int64. */
 OLY_DEVICE int64_t oly_load_number(bool wide, const char *base, int64_t i)
 {

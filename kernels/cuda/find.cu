@@ -42,7 +42,7 @@ template <class A> OLY_DEVICE void find(const oly_cuda_find_task &t)
             int64_t at[OLY_MAX_RANK];
             A next;
             oly_unravel(t.reduced.rank, t.reduced.extent, e, at);
-            oly_read(t.dtype, t.in, base + oly_offset(t.reduced.rank, at, t.reduced.stride), &next);
+            oly_load(t.dtype, t.in, base + oly_offset(t.reduced.rank, at, t.reduced.stride), &next);
             if (number < 0 || better(t.smallest, next, best)) {
                 best = next;
                 number = t.first + oly_offset(t.reduced.rank, at, t.weight);
@@ -59,7 +59,7 @@ template <class A> OLY_DEVICE void find(const oly_cuda_find_task &t)
         if (lane == 0) {
             oly_store_number(t.wide, t.to, i, number);
             if (t.elements)
-                oly_write(t.dtype, t.elements, i, best);
+                oly_store(t.dtype, t.elements, i, best);
         }
     }
 }
@@ -75,7 +75,7 @@ template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
         int64_t number = -1;
         A best = A(), next;
         for (int64_t p = 0; p < t.pieces; p++) {
-            oly_read(t.dtype, t.in, p * t.n + i, &next);
+            oly_load(t.dtype, t.in, p * t.n + i, &next);
             if (wins(t.smallest, next, t.numbers[p * t.n + i], best, number)) {
                 best = next;
                 number = t.numbers[p * t.n + i];
@@ -83,7 +83,7 @@ template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
         }
         oly_store_number(t.wide, t.to, i, number);
         if (t.elements)
-            oly_write(t.dtype, t.elements, i, best);
+            oly_store(t.dtype, t.elements, i, best);
     }
 }
 OLY_KERNEL(oly_find_join, oly_cuda_find_task)
@@ -122,7 +122,7 @@ template <class A> OLY_DEVICE void pick(const oly_cuda_local_task &t)
                 rest /= x.extent[d];
             }
             int64_t number = oly_load_number(numbers.dtype == OLY_T_i64, numbers.base, offset_number);
-            oly_read(x.dtype, x.base, offset, &next);
+            oly_load(x.dtype, x.base, offset, &next);
             if (wins(t.reverse, next, number, best, found)) {
                 best = next;
                 found = number;
@@ -173,10 +173,10 @@ template <class A> OLY_DEVICE void search(const oly_cuda_local_task &t)
         A x, middle;
         oly_unravel(t.out.rank, t.out.extent, i, at);
         int64_t line = oly_offset(t.n_batch, at, lines.stride);
-        oly_read(lines.dtype, sought.base, oly_offset(sought.rank, at, sought.stride), &x);
+        oly_load(lines.dtype, sought.base, oly_offset(sought.rank, at, sought.stride), &x);
         for (int64_t left = lines.extent[t.n_batch]; left > 0;) {
             int64_t half = (left + 1) / 2;
-            oly_read(lines.dtype, lines.base, line + (found + half - 1) * stride, &middle);
+            oly_load(lines.dtype, lines.base, line + (found + half - 1) * stride, &middle);
             if (t.reverse ? !before(x, middle) : before(middle, x))
                 found += half;
             left -= half;

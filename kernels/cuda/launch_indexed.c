@@ -96,7 +96,7 @@ static void outside_value(oly_dtype dtype, void *value)
                                                          OLY_COMPLEX_TYPES(OUTSIDE_PARTS, )};
     memcpy(value, values[dtype], oly_element_bytes[dtype]);
 }
-static void unseen_value(oly_dtype dtype, void *value)
+void oly_cuda_unseen_value(oly_dtype dtype, void *value)
 {
 #define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
 #define WIDE_UNSEEN(a, number, name, s, T, ...)           static const T unseen_##s[2] = {-(T)0, -(T)0};
@@ -173,8 +173,8 @@ oly_status oly_cuda_gather(const oly_cuda_launcher *l, const oly_local_task *t, 
                                .mode = (int32_t)t->mode,
                                .bytes = (int32_t)oly_element_bytes[x->dtype]};
     bool outside = !t->partial || is_first_part(t);
-    set_value(g.value[0], x->dtype, outside ? outside_value : unseen_value);
-    set_value(g.value[1], x->dtype, unseen_value);
+    set_value(g.value[0], x->dtype, outside ? outside_value : oly_cuda_unseen_value);
+    set_value(g.value[1], x->dtype, oly_cuda_unseen_value);
     for (int a = 0; a < t->n_axes; a++)
         g.axis[a] = axis_of(&index[a], in[1 + a], x, t->axes[a]);
     for (int d = 0; d < index->rank; d++)
@@ -209,8 +209,8 @@ oly_status oly_cuda_slice(const oly_cuda_launcher *l, const oly_local_task *t, c
                                .n_axes = x->rank - t->n_batch,
                                .mode = OLY_CUDA_START,
                                .bytes = (int32_t)oly_element_bytes[x->dtype]};
-    set_value(g.value[0], x->dtype, unseen_value);
-    set_value(g.value[1], x->dtype, unseen_value);
+    set_value(g.value[0], x->dtype, oly_cuda_unseen_value);
+    set_value(g.value[1], x->dtype, oly_cuda_unseen_value);
     for (int a = 0; a < g.n_axes; a++) {
         int d = t->n_batch + a;
         g.axis[a] = slice_axis(&t->in[1 + a], in[1 + a], x, d, y->size[d]);

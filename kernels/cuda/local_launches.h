@@ -8,7 +8,7 @@
 typedef oly_status oly_cuda_family(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
                                    void *out, void *scratch);
 oly_cuda_family oly_cuda_gather, oly_cuda_slice, oly_cuda_update, oly_cuda_scatter, oly_cuda_find, oly_cuda_pick,
-    oly_cuda_search, oly_cuda_arrange;
+    oly_cuda_search, oly_cuda_arrange, oly_cuda_scan;
 
 /* A box of the task, and the task with its boxes (at most two operands; others are not described). */
 oly_cuda_box oly_cuda_box_of(const oly_local_operand *x, const void *base);
@@ -25,6 +25,8 @@ void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride);
 bool oly_cuda_is_indexed(const oly_local_task *t, int d);
 /* in[0] into the result, unless it is there. */
 oly_status oly_cuda_copy_operand(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, void *out);
+/* An element that does not change a sum: zero, of floating types with a sign. */
+void oly_cuda_unseen_value(oly_dtype dtype, void *value);
 /* Offsets of the positions of a scatter in the result, -1 for those that are dropped; *count of them. */
 oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
                                 int64_t *count, int64_t **places);

@@ -3,21 +3,6 @@
  * positions, rounded after each, so the bits are the CPU's and the same in every run. The result holds the operand already. */
 #include "boxes.h"
 
-/* Complex numbers as in cpu/scatter.c: those with NaN are not treated apart. */
-template <class A> OLY_DEVICE A applied(int c, A x, A y)
-{
-    return oly_combined(c, x, y);
-}
-#define APPLIED_COMPLEX(T)                                                                                             \
-    OLY_DEVICE T applied(int c, T x, T y)                                                                              \
-    {                                                                                                                  \
-        return c == OLY_COMBINE_MAX   ? (OLY_BEFORE(y, x) ? x : y)                                                     \
-               : c == OLY_COMBINE_MIN ? (OLY_BEFORE(x, y) ? x : y)                                                     \
-                                      : oly_combined(c, x, y);                                                         \
-    }
-APPLIED_COMPLEX(oly_c64)
-APPLIED_COMPLEX(oly_c128)
-
 /* Offsets of element w of a window. */
 OLY_DEVICE void find_element(const oly_cuda_scatter_task &t, int64_t w, int64_t *to, int64_t *from)
 {
@@ -37,9 +22,9 @@ template <class A> OLY_DEVICE void apply_few(const oly_cuda_scatter_task &t)
             if (t.place[k] < 0)
                 continue;
             A x, y;
-            oly_read(t.dtype, t.to, to + t.place[k], &x);
-            oly_read(t.dtype, t.from, from + oly_offset_in(t.position, k), &y);
-            oly_write(t.dtype, t.to, to + t.place[k], applied(t.combiner, x, y));
+            oly_load(t.dtype, t.to, to + t.place[k], &x);
+            oly_load(t.dtype, t.from, from + oly_offset_in(t.position, k), &y);
+            oly_store(t.dtype, t.to, to + t.place[k], oly_joined(t.combiner, x, y));
         }
     }
 }

@@ -159,6 +159,23 @@ typedef struct oly_cuda_find_task {
     int64_t weight[OLY_MAX_RANK]; /* of reduced dimensions, in an element's number */
 } oly_cuda_find_task;
 
+/* scan.cu: running results of n lines of `length` elements, each in `segments` segments. A block holds so many elements of the type of the
+ * computation in shared memory: those of a tile, with gaps, and a sum for each thread. */
+enum { OLY_CUDA_SCAN_SHARED = 2048 + OLY_CUDA_THREADS + OLY_CUDA_THREADS };
+typedef struct oly_cuda_scan_task {
+    const char *in;
+    char *out;          /* NULL: none */
+    char *totals;       /* of each line's segments, in the type of the computation; NULL: not asked for */
+    const char *carry;  /* totals as running results: segment s goes on from that of s - 1; NULL: each begins anew */
+    const char *before; /* results of this line's other parts; NULL: none */
+    int64_t n, length, segments;
+    int64_t in_step, out_step, before_step;
+    int32_t dtype, to, combiner, reverse;  /* combiner -1: logarithm of the sum of exponentials */
+    int32_t part, parts, total_to, unused; /* total_to: the type of totals */
+    oly_cuda_dims line;
+    int64_t out_stride[OLY_MAX_RANK], before_stride[OLY_MAX_RANK];
+} oly_cuda_scan_task;
+
 /* Operations of local.h on one or two boxes. */
 typedef struct oly_cuda_local_task {
     int32_t op, n_in, dimension, reverse, n_batch, n_axes, part, partial;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Launches of running results: scan.cu. What is chosen follows from the shape alone, so that every GPU gives the same bits. */
+#include "cuda/local_launches.h"
+#include "core/dtype_list.h"
+#include "core/error.h"
+#include "core/min_max.h"
+#include "local_table.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    MANY_LINES = 4096, /* enough for a thread each */
+    SHORT = 512,       /* elements that a thread adds sooner than a block begins */
+    SEGMENT = 4096,    /* elements worth a segment */
+    MOST_SEGMENTS = 512,
+};
+
+static void add_line_dimension(oly_cuda_scan_task *s, int64_t extent, int64_t in, int64_t out, int64_t before)
+{
+    int last = s->line.rank - 1;
+    if (extent == 1)
+        return;
+    if (last >= 0 && s->line.stride[last] == in * extent && s->out_stride[last] == out * extent &&
+        s->before_stride[last] == before * extent)
+        s->line.extent[last] *= extent;
+    else
+        s->line.extent[last = s->line.rank++] = extent;
+    s->line.stride[last] = in;
+    s->out_stride[last] = out;
+    s->before_stride[last] = before;
+}
+
+static oly_cuda_scan_task describe(const oly_local_task *t, const void *const *in, void *out)
+{
+    static const int32_t combiners[] = {OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MAX, OLY_COMBINE_MIN, -1};
+    const oly_local_operand *x = &t->in[0], *y = &t->out, *before = t->n_in == 2 ? &t->in[1] : NULL;
+    int dim = t->dimension;
+    oly_cuda_scan_task s = {.in = in[0],
+                            .out = t->partial ? NULL : out,
+                            .totals = t->partial ? out : NULL,
+                            .before = before && !t->partial ? in[1] : NULL,
+                            .n = oly_local_count(y, dim),
+                            .length = x->extent[dim],
+                            .segments = 1,
+                            .in_step = x->stride[dim],
+                            .out_step = y->stride[dim],
+                            .dtype = (int32_t)x->dtype,
+                            .to = (int32_t)x->dtype,
+                            .total_to = (int32_t)oly_local_running_dtype(t->op, x->dtype),
+                            .combiner = combiners[t->op - OLY_LOCAL_CUMSUM],
+                            .reverse = t->reverse,
+                            .part = t->part};
+    if (s.combiner >= 0)
+        s.combiner = (int32_t)oly_cuda_combiner((oly_combiner)s.combiner, x->dtype);
+    if (before) {
+        s.before_step = before->stride[dim];
+        s.parts = (int32_t)before->extent[dim];
+    }
+    for (int d = 0; d < x->rank; d++)
+        if (d != dim)
+            add_line_dimension(&s, y->extent[d], x->stride[d], y->stride[d], before ? before->stride[d] : 0);
+    return s;
+}
+
+static oly_status start_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s)
+{
+    oly_cuda_launch launch = {.module = "scan",
+                              .kernel = "oly_scan_segments",
+                              .blocks = oly_cuda_blocks(l, s->n * s->segments, 1),
+                              .threads = OLY_CUDA_THREADS,
+                              .shared = OLY_CUDA_SCAN_SHARED * oly_element_bytes[s->total_to],
+                              .task_bytes = sizeof *s};
+    memcpy(launch.task, s, sizeof *s);
+    return l->launch(l->context, &launch);
+}
+
+/* The totals of segments, these as lines, and then the elements. */
+static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s)
+{
+    void *at;
+    OLY_TRY(l->scratch(l->context, (size_t)(s->n * s->segments) * oly_element_bytes[s->total_to], &at));
+    oly_cuda_scan_task totals = *s, lines = *s, last = *s;
+    totals.out = NULL;
+    totals.before = NULL;
+    totals.totals = at;
+    OLY_TRY(start_segments(l, &totals));
+    lines.in = at;
+    lines.before = NULL;
+    lines.out = s->out ? at : NULL;
+    lines.length = s->segments;
+    lines.segments = lines.in_step = lines.out_step = 1;
+    lines.dtype = lines.to = s->total_to;
+    lines.reverse = false; /* of reversed lines the first segment is the last */
+    lines.line = (oly_cuda_dims){0};
+    if (s->n > 1) {
+        lines.line.rank = 1;
+        lines.line.extent[0] = s->n;
+        lines.line.stride[0] = lines.out_stride[0] = s->segments;
+    }
+    OLY_TRY(start_segments(l, &lines));
+    if (!s->out)
+        return OLY_OK;
+    last.carry = at;
+    return start_segments(l, &last);
+}
+
+/* The result of no elements: the identity; of sums zero with a sign, which leaves zeros of both signs as they are. */
+static oly_status fill_identity(const oly_cuda_launcher *l, const oly_local_task *t, void *out)
+{
+    static const oly_combiner combiners[] = {OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MAX, OLY_COMBINE_MIN};
+    char identity[16];
+    double lowest = -INFINITY;
+    oly_dtype dtype = t->out.dtype;
+    if (t->op == OLY_LOCAL_CUMLOGSUMEXP)
+        memcpy(identity, &lowest, sizeof lowest);
+    else if (t->op == OLY_LOCAL_CUMSUM)
+        oly_cuda_unseen_value(dtype, identity);
+    else
+        oly_combine_identity(combiners[t->op - OLY_LOCAL_CUMSUM], dtype, identity, 1);
+    return oly_cuda_fill(l, oly_element_bytes[dtype], oly_local_count(&t->out, -1), out, identity);
+}
+
+oly_status oly_cuda_scan(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                         void *scratch)
+{
+    (void)scratch;
+    if (t->in[0].extent[t->dimension] == 0)
+        return fill_identity(l, t, out);
+    oly_cuda_scan_task s = describe(t, in, out);
+    if (s.n >= MANY_LINES || s.length <= SHORT)
+        return oly_cuda_start(l, "scan", "oly_scan_lines", oly_cuda_blocks(l, s.n, 64), 64, &s, sizeof s);
+    s.segments = oly_larger(1, oly_smaller(s.length / SEGMENT, MOST_SEGMENTS / s.n));
+    return s.segments > 1 ? scan_segments(l, &s) : start_segments(l, &s);
+}
