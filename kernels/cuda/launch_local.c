@@ -15,17 +15,16 @@ static oly_cuda_family *const families[OLY_N_LOCAL_OPS] = {
     [OLY_LOCAL_SCATTER_MIN] = oly_cuda_scatter, [OLY_LOCAL_SCATTER_MAX] = oly_cuda_scatter,
     [OLY_LOCAL_DYNAMIC_SLICE] = oly_cuda_slice, [OLY_LOCAL_DYNAMIC_UPDATE] = oly_cuda_update,
     [OLY_LOCAL_LENGTHEN] = oly_cuda_arrange,    [OLY_LOCAL_NUMBER] = oly_cuda_arrange,
-    [OLY_LOCAL_TAKE] = oly_cuda_arrange,
-    [OLY_LOCAL_CUMSUM] = oly_cuda_scan,
-    [OLY_LOCAL_CUMPROD] = oly_cuda_scan,
-    [OLY_LOCAL_CUMMAX] = oly_cuda_scan,
-    [OLY_LOCAL_CUMMIN] = oly_cuda_scan,
+    [OLY_LOCAL_TAKE] = oly_cuda_arrange,        [OLY_LOCAL_SORT] = oly_cuda_sort,
+    [OLY_LOCAL_ARGSORT] = oly_cuda_sort,        [OLY_LOCAL_TOP_K] = oly_cuda_sort,
+    [OLY_LOCAL_CUMSUM] = oly_cuda_scan,         [OLY_LOCAL_CUMPROD] = oly_cuda_scan,
+    [OLY_LOCAL_CUMMAX] = oly_cuda_scan,         [OLY_LOCAL_CUMMIN] = oly_cuda_scan,
     [OLY_LOCAL_CUMLOGSUMEXP] = oly_cuda_scan,
 };
 
 bool oly_cuda_has_local(const oly_local_task *t)
 {
-    return families[t->op];
+    return families[t->op] && (families[t->op] != oly_cuda_sort || oly_cuda_can_sort(t));
 }
 
 oly_status oly_cuda_local(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,

@@ -75,10 +75,8 @@ static oly_status start_segments(const oly_cuda_launcher *l, const oly_cuda_scan
 }
 
 /* The totals of segments, these as lines, and then the elements. */
-static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s)
+static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s, void *at)
 {
-    void *at;
-    OLY_TRY(l->scratch(l->context, (size_t)(s->n * s->segments) * oly_element_bytes[s->total_to], &at));
     oly_cuda_scan_task totals = *s, lines = *s, last = *s;
     totals.out = NULL;
     totals.before = NULL;
@@ -104,6 +102,24 @@ static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_
     return start_segments(l, &last);
 }
 
+size_t oly_cuda_running_bytes(int64_t lines)
+{
+    return (size_t)oly_larger(lines, MOST_SEGMENTS) * 16;
+}
+
+oly_status oly_cuda_running(const oly_cuda_launcher *l, const oly_cuda_scan_task *running, void *totals)
+{
+    oly_cuda_scan_task s = *running;
+    if (s.n >= MANY_LINES || s.length <= SHORT)
+        return oly_cuda_start(l, "scan", "oly_scan_lines", oly_cuda_blocks(l, s.n, 64), 64, &s, sizeof s);
+    s.segments = oly_larger(1, oly_smaller(s.length / SEGMENT, MOST_SEGMENTS / s.n));
+    if (s.segments == 1)
+        return start_segments(l, &s);
+    if (!totals)
+        OLY_TRY(l->scratch(l->context, oly_cuda_running_bytes(s.n), &totals));
+    return scan_segments(l, &s, totals);
+}
+
 /* The result of no elements: the identity; of sums zero with a sign, which leaves zeros of both signs as they are. */
 static oly_status fill_identity(const oly_cuda_launcher *l, const oly_local_task *t, void *out)
 {
@@ -127,8 +143,5 @@ oly_status oly_cuda_scan(const oly_cuda_launcher *l, const oly_local_task *t, co
     if (t->in[0].extent[t->dimension] == 0)
         return fill_identity(l, t, out);
     oly_cuda_scan_task s = describe(t, in, out);
-    if (s.n >= MANY_LINES || s.length <= SHORT)
-        return oly_cuda_start(l, "scan", "oly_scan_lines", oly_cuda_blocks(l, s.n, 64), 64, &s, sizeof s);
-    s.segments = oly_larger(1, oly_smaller(s.length / SEGMENT, MOST_SEGMENTS / s.n));
-    return s.segments > 1 ? scan_segments(l, &s) : start_segments(l, &s);
+    return oly_cuda_running(l, &s, NULL);
 }

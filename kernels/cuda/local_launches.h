@@ -8,7 +8,7 @@
 typedef oly_status oly_cuda_family(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
                                    void *out, void *scratch);
 oly_cuda_family oly_cuda_gather, oly_cuda_slice, oly_cuda_update, oly_cuda_scatter, oly_cuda_find, oly_cuda_pick,
-    oly_cuda_search, oly_cuda_arrange, oly_cuda_scan;
+    oly_cuda_search, oly_cuda_arrange, oly_cuda_scan, oly_cuda_sort;
 
 /* A box of the task, and the task with its boxes (at most two operands; others are not described). */
 oly_cuda_box oly_cuda_box_of(const oly_local_operand *x, const void *base);
@@ -19,6 +19,35 @@ oly_status oly_cuda_start_local(const oly_cuda_launcher *l, const char *module, 
 
 /* A further dimension, innermost last: merged with the one before if both are evenly spaced. */
 void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride);
+
+/* -- launch_scan.c: also for sorting ----------------------------------------------------------------------------------------- */
+/* Running results of lines, in place too. totals: memory of oly_cuda_running_bytes; NULL: it is taken. */
+oly_status oly_cuda_running(const oly_cuda_launcher *l, const oly_cuda_scan_task *s, void *totals);
+size_t oly_cuda_running_bytes(int64_t lines);
+
+/* -- launch_sort.c: also for scatter ------------------------------------------------------------------------------------------ */
+/* The order of the elements of lines, found by one key after the other: the last key decides first. */
+typedef struct oly_cuda_sorter {
+    const oly_cuda_launcher *l;
+    int64_t lines, n;     /* n > 0 */
+    bool wide, backwards; /* keys of more than 4 bytes; equal elements in the opposite order */
+    /* results, in the device's memory: numbers[now], sorted by keys[now] (of 4 or 8 bytes) */
+    int now;
+    char *keys[2];
+    uint32_t *numbers[2];
+    uint32_t *counts;
+    void *totals;
+    int64_t tiles;
+} oly_cuda_sorter;
+typedef struct oly_cuda_key {
+    const void *base;
+    oly_dtype dtype;
+    int kind, bytes; /* OLY_CUDA_KEY_*; of the key, from the lowest on */
+    int64_t step;    /* along the line */
+    oly_cuda_dims line;
+} oly_cuda_key;
+oly_status oly_cuda_order(oly_cuda_sorter *s, const oly_cuda_key *key);
+bool oly_cuda_can_sort(const oly_local_task *t);
 
 /* -- launch_indexed.c: also for scatter ------------------------------------------------------------------------------------ */
 /* Is dimension d of operand 0 one of the batch, or indexed? */

@@ -176,6 +176,37 @@ typedef struct oly_cuda_scan_task {
     int64_t out_stride[OLY_MAX_RANK], before_stride[OLY_MAX_RANK];
 } oly_cuda_scan_task;
 
+/* sort.cu: `lines` lines of n elements in stable order. A pass orders numbers of elements by one key of each; keys and numbers of a line
+ * follow each other. */
+enum {
+    OLY_CUDA_SORT_WARP = 32,   /* elements that a warp orders, */
+    OLY_CUDA_SORT_TILE = 2048, /* and a block */
+    OLY_CUDA_DIGITS = 256,
+};
+enum {
+    OLY_CUDA_KEY_VALUE,  /* NaNs are equal, and so are zeros */
+    OLY_CUDA_KEY_TOTAL,  /* all bits count, the largest first */
+    OLY_CUDA_KEY_COUNTS, /* numbers that are not negative first */
+    OLY_CUDA_KEY_PLACE,  /* int64 from -1 on */
+};
+typedef struct oly_cuda_sort_task {
+    const char *in; /* the elements that keys are made of */
+    int64_t lines, n, step, tiles;
+    oly_cuda_dims line;
+    int32_t kind, dtype, wide, backwards;    /* wide: keys of 8 bytes, not 4; backwards: numbers descend at first */
+    int32_t shift, key_bytes, first, unused; /* first: there are no numbers yet */
+    char *keys, *keys_to;
+    uint32_t *numbers, *numbers_to;
+    uint32_t *counts; /* of each line, digit and tile; then their running sums */
+} oly_cuda_sort_task;
+/* What is written of the order found. */
+typedef struct oly_cuda_ordered_task {
+    oly_cuda_local_task task;
+    const uint32_t *numbers;
+    char *elements;               /* top k: of the numbers; NULL: not asked for */
+    int64_t lines, length, count; /* elements of a line, written and in all */
+} oly_cuda_ordered_task;
+
 /* Operations of local.h on one or two boxes. */
 typedef struct oly_cuda_local_task {
     int32_t op, n_in, dimension, reverse, n_batch, n_axes, part, partial;
