@@ -199,14 +199,6 @@ typedef struct oly_cuda_sort_task {
     uint32_t *numbers, *numbers_to;
     uint32_t *counts; /* of each line, digit and tile; then their running sums */
 } oly_cuda_sort_task;
-/* What is written of the order found. */
-typedef struct oly_cuda_ordered_task {
-    oly_cuda_local_task task;
-    const uint32_t *numbers;
-    char *elements;               /* top k: of the numbers; NULL: not asked for */
-    int64_t lines, length, count; /* elements of a line, written and in all */
-} oly_cuda_ordered_task;
-
 /* Operations of local.h on one or two boxes. */
 typedef struct oly_cuda_local_task {
     int32_t op, n_in, dimension, reverse, n_batch, n_axes, part, partial;
@@ -217,4 +209,12 @@ typedef struct oly_cuda_local_task {
     oly_cuda_box out, in[2];
     oly_sliding_window window;
 } oly_cuda_local_task;
+
+/* What is written of the order found. */
+typedef struct oly_cuda_ordered_task {
+    oly_cuda_local_task task;
+    const uint32_t *numbers;
+    char *elements;               /* top k: of the numbers; NULL: not asked for */
+    int64_t lines, length, count; /* elements of a line, written and in all */
+} oly_cuda_ordered_task;
 #endif
