@@ -220,26 +220,29 @@ void oly_divergence_decide(oly_status status, const char *text)
 
 /* -- comparing ------------------------------------------------------------------------------------------- */
 
-static const char same_order[] = "all ranks must issue the same operations in the same order";
+static const char same_order[] = "all ranks must issue the same operations in the same order",
+                  same_data[] = "give the same data everywhere, or each process's own part with oly_from_local";
 
-/* The difference between two calls of the same name. */
-static void explain(oly_text *t, const noted *a, const noted *b)
+/* The difference between two calls of the same name; returns the remedy. */
+static const char *explain(oly_text *t, const noted *a, const noted *b)
 {
     if (a->program != b->program) {
         oly_text_add(t, strcmp(a->text, b->text) == 0
                             ? ", with another operation, constant, shape, type or sharding inside"
                             : "");
-        return;
+        return same_order;
     }
     for (int k = 0; k < a->n_operands && k < b->n_operands; k++) {
         if (a->operand[k] == b->operand[k])
             continue;
-        if (a->by_contents >> k & b->by_contents >> k & 1)
+        if (a->by_contents >> k & b->by_contents >> k & 1) {
             oly_text_add(t, ", whose array %d, of which each process made its own copy, has different values", k);
-        else
-            oly_text_add(t, ", whose array %d is a different one, made by another call", k);
-        return;
+            return same_data;
+        }
+        oly_text_add(t, ", whose array %d is a different one, made by another call", k);
+        return same_order;
     }
+    return same_order;
 }
 
 /* Has one of two ranks failed alone, before the first call that differs? Then that is the verdict. */
@@ -269,10 +272,10 @@ static void decide_between_locked(const noted *mine, int other, const noted *the
     oly_text_add(&t,
                  "ranks %d and %d run different programs: their call %llu together is %s on rank %d and %s on rank %d",
                  low, high, (unsigned long long)number, of_low->text, low, of_high->text, high);
-    explain(&t, of_low, of_high);
+    const char *remedy = explain(&t, of_low, of_high);
     if (or_before)
         oly_text_add(&t, " (or one before it: only the last %d calls are kept)", OLY_CALLS_KEPT);
-    oly_text_add(&t, "; %s", same_order);
+    oly_text_add(&t, "; %s", remedy);
     decide_locked(OLY_DIVERGED, oly_text_chars(&t));
     oly_text_free(&t);
 }

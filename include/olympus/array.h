@@ -75,8 +75,9 @@ OLY_API oly_array oly_from_host(const void *data, oly_dtype dtype, int rank, con
 /* The same elements with another sharding, committed. Moves between any shardings, meshes and process counts; of an uncommitted
  * array every process splits its own copy. sharding NULL: another handle of the array as it is.
  *   ranks    all ranks that own a device of either sharding
- *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_DIVERGED: the copies of an uncommitted array differ (checked if
- *            the mesh has devices of every process, which waits for pending work); OLY_MEMORY
+ *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_DIVERGED: the copies of an uncommitted array differ (compared if
+ *            the mesh has devices of every process and the array is one of the first 64 or of 1 MiB or more, which waits for
+ *            pending work; otherwise a later call that exchanges data fails); OLY_MEMORY
  *   source   jax.device_put */
 OLY_API oly_array oly_device_put(oly_array x, oly_sharding sharding);
 #define oly_device_put(...) OLY_AT(oly_device_put)(__VA_ARGS__)

@@ -12,4 +12,5 @@ oly_status oly_array_rewrite(oly_array x, const void *data);
 oly_status oly_given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type);
 /* Gives an array of per-process data an origin: processes create it together, by one call. how: a number for each such call. */
 oly_status oly_note_made(oly_array x, uint64_t how);
+void oly_place_forget(void); /* at finalize */
 #endif

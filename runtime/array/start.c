@@ -5,6 +5,7 @@
 #include "array/checkpoint/checkpoint.h"
 #include "array/dispatch.h"
 #include "array/origin.h"
+#include "array/place.h"
 #include "array/timeline/timeline.h"
 #include "array/trace.h"
 #include "communicator.h"
@@ -326,6 +327,7 @@ int oly_finalize(void)
     oly_dispatch_reset();
     oly_array_forget_dead();
     oly_origins_forget();
+    oly_place_forget();
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();

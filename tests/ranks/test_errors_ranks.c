@@ -167,6 +167,29 @@ static void different_host_data_is_told(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+/* Of many small arrays copies are compared with the next message; a difference is told before a value is seen. */
+static void different_data_of_many_arrays_is_told(void **state)
+{
+    (void)state;
+    float data[8] = {0, 1, 2, 3, 4, 5, 6};
+    oly_array x = NULL;
+    start();
+    oly_sharding over = oly_named(oly_make_mesh("x=4"), "x");
+    for (int k = 0; k < 200; k++) {
+        data[7] = (float)(k == 195 ? oly_process_index() : k);
+        oly_array y = oly_device_put(oly_from_host(data, OLY_FLOAT32, 1, (int64_t[]){8}), over);
+        assert_non_null(y);
+        x = k == 194 ? y : x;
+    }
+    oly_item(oly_sum(x)); /* also of an array whose copies were equal */
+    assert_int_equal(oly_last_status(), OLY_DIVERGED);
+    assert_non_null(strstr(oly_last_error(), "is oly_device_put (tests/ranks/test_errors_ranks.c:"));
+    assert_non_null(
+        strstr(oly_last_error(), "each process made its own copy, has different values; give the same data"));
+    assert_int_equal(oly_finalize(), 1);
+    oly_clear_error();
+}
+
 /* The status of a rank's earlier call is not the status of later ones. */
 static void a_kept_error_keeps_nobody_waiting(void **state)
 {
@@ -317,6 +340,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_picture_that_cannot_be_written_is_an_error_on_all_ranks),
     cmocka_unit_test(a_rank_without_memory_tells_the_others),
     cmocka_unit_test(different_host_data_is_told),
+    cmocka_unit_test(different_data_of_many_arrays_is_told),
     cmocka_unit_test(a_kept_error_keeps_nobody_waiting),
     cmocka_unit_test(nothing_is_computed_after_a_difference),
 };
