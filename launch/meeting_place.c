@@ -81,6 +81,12 @@ static int completion_index(void)
 
 /* -- the place ---------------------------------------------------------------------------------------------------------- */
 
+/* Kubernetes does not tell pods how many there are. */
+static const char in_kubernetes[] =
+    ", the completions of this Kubernetes job: add {name: OLYMPUS_NUM_PROCESSES, value: \"4\"} to the container's env, "
+    "or, in a JobSet whose jobs have one pod each, fieldRefs of the labels "
+    "jobset.sigs.k8s.io/replicatedjob-replicas, and job-index for OLYMPUS_PROCESS_ID";
+
 static oly_status check(const oly_place *p, int index)
 {
     char host[512], port[6];
@@ -92,7 +98,7 @@ static oly_status check(const oly_place *p, int index)
         return oly_fail(
             OLY_INVALID,
             "processes that no launcher has started meet by an address, their number and their ids; missing is %s%s",
-            missing, index >= 0 && p->processes < 0 ? ", the completions of this Kubernetes job" : "");
+            missing, index >= 0 && p->coordinator[0] && p->processes < 0 ? in_kubernetes : "");
     if (p->processes < 1 || p->processes > OLY_WIRE_MOST_PROCESSES)
         return oly_fail(OLY_INVALID, "%d processes: a job has 1 to %d", p->processes, OLY_WIRE_MOST_PROCESSES);
     if (p->process < 0 || p->process >= p->processes)

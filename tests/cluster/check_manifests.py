@@ -26,16 +26,32 @@ def schema_errors(document):
     return [f"{'.'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in errors]
 
 
-def job_errors(job):
-    """Of an indexed job whose pods are processes."""
+JOBSET = "metadata.labels['jobset.sigs.k8s.io/%s']"
+
+
+def processes_errors(job, env, replicas):
+    """Does the environment say how many processes there are, and which one this is?"""
+    processes = env["OLYMPUS_NUM_PROCESSES"]
+    if not job["completions"] == job["parallelism"]:
+        return ["completions and parallelism differ"]
+    if "value" in processes:
+        right = replicas == 1 and int(processes["value"]) == job["completions"]
+        return [] if right else ["completions and OLYMPUS_NUM_PROCESSES differ"]
+    index = env.get("OLYMPUS_PROCESS_ID", {})
+    paths = [e.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath") for e in (processes, index)]
+    right = job["completions"] == 1 and paths == [JOBSET % "replicatedjob-replicas", JOBSET % "job-index"]
+    return [] if right else ["OLYMPUS_NUM_PROCESSES and OLYMPUS_PROCESS_ID are not number and index of jobs of one pod"]
+
+
+def job_errors(job, replicas=1):
+    """Of an indexed job whose pods are processes, or `replicas` such jobs."""
     pod = job["template"]["spec"]
     container = pod["containers"][0]
     env = {e["name"]: e for e in container.get("env", [])}
     errors = []
     if job.get("completionMode") != "Indexed":
         errors.append("the pods have no index")
-    if not job["completions"] == job["parallelism"] == int(env["OLYMPUS_NUM_PROCESSES"]["value"]):
-        errors.append("completions, parallelism and OLYMPUS_NUM_PROCESSES differ")
+    errors += processes_errors(job, env, replicas)
     if "secretKeyRef" not in env["OLYMPUS_SECRET"].get("valueFrom", {}):
         errors.append("the secret is no Secret")
     volumes = {v["name"] for v in pod.get("volumes", [])}
@@ -50,7 +66,9 @@ def meaning_errors(document):
     if kind == "JobSet":
         jobs = {j["name"]: j for j in spec["replicatedJobs"]}
         coordinator = spec["coordinator"]["replicatedJob"]
-        return job_errors(jobs[coordinator]["template"]["spec"]) if coordinator in jobs else [f"no job {coordinator}"]
+        if coordinator not in jobs:
+            return [f"no job {coordinator}"]
+        return job_errors(jobs[coordinator]["template"]["spec"], jobs[coordinator]["replicas"])
     if kind == "MPIJob":
         specs = spec["mpiReplicaSpecs"]
         arguments = specs["Launcher"]["template"]["spec"]["containers"][0]["args"]

@@ -22,7 +22,9 @@ if python3 "$manifests" "$templates"/*.yaml >"$scratch/out" 2>&1; then
     }
     damaged 'a misspelt field' kubernetes-jobset.yaml 's/replicatedJobs:/replicatedJob:/'
     damaged 'a field at the wrong level' kubernetes-job.yaml 's/^  completionMode/      completionMode/'
-    damaged 'numbers of processes that differ' kubernetes-jobset.yaml 's/completions: 4/completions: 5/'
+    damaged 'numbers of processes that differ' kubernetes-job.yaml 's/value: "4"/value: "5"/'
+    damaged 'jobs of two pods' kubernetes-jobset.yaml 's/\(completions\|parallelism\): 1/\1: 2/'
+    damaged 'another label for the number of processes' kubernetes-jobset.yaml 's/replicatedjob-replicas/job-index/'
     damaged 'another API version' kubernetes-mpijob.yaml 's/v2beta1/v1/'
     damaged 'slots that do not fit' kubernetes-mpijob.yaml 's/slotsPerWorker: 2/slotsPerWorker: 1/'
     damaged 'a rule without verbs' kubernetes-rbac.yaml '/verbs: .*watch"\]$/d'
