@@ -16,10 +16,12 @@ static oly_cuda_family *const families[OLY_N_LOCAL_OPS] = {
     [OLY_LOCAL_DYNAMIC_SLICE] = oly_cuda_slice, [OLY_LOCAL_DYNAMIC_UPDATE] = oly_cuda_update,
     [OLY_LOCAL_LENGTHEN] = oly_cuda_arrange,    [OLY_LOCAL_NUMBER] = oly_cuda_arrange,
     [OLY_LOCAL_TAKE] = oly_cuda_arrange,        [OLY_LOCAL_SORT] = oly_cuda_sort,
-    [OLY_LOCAL_ARGSORT] = oly_cuda_sort,        [OLY_LOCAL_TOP_K] = oly_cuda_sort,
-    [OLY_LOCAL_CUMSUM] = oly_cuda_scan,         [OLY_LOCAL_CUMPROD] = oly_cuda_scan,
-    [OLY_LOCAL_CUMMAX] = oly_cuda_scan,         [OLY_LOCAL_CUMMIN] = oly_cuda_scan,
-    [OLY_LOCAL_CUMLOGSUMEXP] = oly_cuda_scan,
+    [OLY_LOCAL_CONVOLVE] = oly_cuda_convolve,   [OLY_LOCAL_WINDOW_SUM] = oly_cuda_window,
+    [OLY_LOCAL_WINDOW_PROD] = oly_cuda_window,  [OLY_LOCAL_WINDOW_MAX] = oly_cuda_window,
+    [OLY_LOCAL_WINDOW_MIN] = oly_cuda_window,   [OLY_LOCAL_ARGSORT] = oly_cuda_sort,
+    [OLY_LOCAL_TOP_K] = oly_cuda_sort,          [OLY_LOCAL_CUMSUM] = oly_cuda_scan,
+    [OLY_LOCAL_CUMPROD] = oly_cuda_scan,        [OLY_LOCAL_CUMMAX] = oly_cuda_scan,
+    [OLY_LOCAL_CUMMIN] = oly_cuda_scan,         [OLY_LOCAL_CUMLOGSUMEXP] = oly_cuda_scan,
 };
 
 bool oly_cuda_has_local(const oly_local_task *t)

@@ -8,7 +8,7 @@
 typedef oly_status oly_cuda_family(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
                                    void *out, void *scratch);
 oly_cuda_family oly_cuda_gather, oly_cuda_slice, oly_cuda_update, oly_cuda_scatter, oly_cuda_find, oly_cuda_pick,
-    oly_cuda_search, oly_cuda_arrange, oly_cuda_scan, oly_cuda_sort;
+    oly_cuda_search, oly_cuda_arrange, oly_cuda_scan, oly_cuda_sort, oly_cuda_window, oly_cuda_convolve;
 
 /* A box of the task, and the task with its boxes (at most two operands; others are not described). */
 oly_cuda_box oly_cuda_box_of(const oly_local_operand *x, const void *base);
