@@ -135,7 +135,7 @@ march.avx512 := -march=skylake-avx512 -mprefer-vector-width=512
 
 warnings  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 optimise  := $(if $(DEBUG),-Og -g3,-O2 -g)
-sanitize  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+sanitize  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all $(if $(findstring thread,$(SANITIZE)),-Wno-tsan))
 compile    = $(MPICC) -std=gnu11 $(optimise) $(warnings) -fPIC -fvisibility=hidden -pthread $(sanitize) -MMD -MP
 inside     = -Iinclude -Iruntime -Ikernels -Icollectives -Ilaunch $(package_cflags)
 # In the library itself public functions are no macros: calls among its own functions note no places.

@@ -331,6 +331,16 @@ void oly_group_run(const oly_tile_program *p, const oly_tile_box *box, const oly
         run_box(p, box, loads, stores, work);
 }
 
+void oly_group_run_rows(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                        const oly_tile_operand *stores)
+{
+    double work = elements_of(box) * p->n_instructions;
+    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !oly_code_available())
+        oly_tile_run(p, box, loads, stores, 0, 1);
+    else
+        run_box(p, box, loads, stores, work);
+}
+
 /* -- for tests -------------------------------------------------------------------------------------------------------------- */
 
 oly_group_counts oly_group_counted(void)

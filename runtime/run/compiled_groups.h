@@ -10,6 +10,10 @@
 void oly_group_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                    const oly_tile_operand *stores, int chunk, int n_chunks);
 
+/* A whole box whose rows are parts of larger ones: a single operation gains too. */
+void oly_group_run_rows(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
+                        const oly_tile_operand *stores);
+
 typedef struct oly_group_counts {
     int64_t compiled, refused; /* programs; refused: left to the interpreter */
     int64_t runs;              /* calls of machine code */

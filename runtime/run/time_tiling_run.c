@@ -4,6 +4,7 @@
  * pass to those after it. The plan knows which tiles read no margins that come in messages
  * (plan/stencil/time_tiling_overlap.c). */
 #include "plan/model/time_tiling.h"
+#include "machine_code.h"
 #include "run/compiled_groups.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
@@ -18,6 +19,7 @@ typedef struct field_sweep {
     const int *from, *to; /* [n_fields] slots */
     int64_t window[OLY_TILING_RANK];
     size_t buffer_bytes;
+    bool machine; /* programs of machine code (time_tiling_fuse.c) are run, whether there is code yet or not */
 } field_sweep;
 
 /* Position of a value: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
@@ -106,12 +108,27 @@ static void place(const located *l, int rank, const int64_t *lo, const int64_t *
     }
 }
 
+/* Does machine code compute the piece, or the interpreter in its place until there is code? */
+static bool by_machine(const field_tile *t, const oly_tiling_piece *piece)
+{
+    return t->sweep->machine && piece->machine.n_instructions > 0;
+}
+
+static const oly_tile_program *program_of(const field_tile *t, const oly_tiling_piece *piece,
+                                          const oly_tiling_load **reads)
+{
+    bool machine = by_machine(t, piece);
+    *reads = machine ? piece->machine_loads : piece->loads;
+    return machine ? &piece->machine : &piece->program;
+}
+
 static void run_piece(const field_tile *t, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
                       const int64_t *lo, const int64_t *hi, const int64_t *turn)
 {
     const oly_tiling_form *form = &t->sweep->tiling->form;
     const oly_tiling_stage *stage = &form->stages[i->stage];
-    const oly_tile_program *p = &piece->program;
+    const oly_tiling_load *reads;
+    const oly_tile_program *p = program_of(t, piece, &reads);
     oly_tile_operand loads[OLY_TILE_REGISTERS], store;
     oly_tile_box box = {.rank = form->rank};
     int32_t counter = (int32_t)(t->sweep->counter + i->step);
@@ -121,13 +138,13 @@ static void run_piece(const field_tile *t, const oly_tiling_instance *i, int k, 
         box.whole[d] = stage->node->type.shape[d];
     }
     for (int l = 0; l < p->n_loads; l++) {
-        located at = find(t, i, piece->loads[l].of, &counter);
-        place(&at, form->rank, lo, piece->loads[l].shift, oly_dtype_size((oly_dtype)p->load_dtype[l]), &loads[l]);
+        located at = find(t, i, reads[l].of, &counter);
+        place(&at, form->rank, lo, reads[l].shift, oly_dtype_size((oly_dtype)p->load_dtype[l]), &loads[l]);
     }
     located at = instance_at(t, k);
     place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->store_dtype[0]), &store);
-    if (piece->compiles)
-        oly_group_run(p, &box, loads, &store, 0, 1);
+    if (by_machine(t, piece))
+        oly_group_run_rows(p, &box, loads, &store);
     else
         oly_tile_run(p, &box, loads, &store, 0, 1);
 }
@@ -192,8 +209,10 @@ static void extent_of(const field_tile *t, const oly_tiling_instance *i, oly_til
 static bool keep_readable(const field_tile *t, const oly_tiling_instance *i, const oly_tiling_piece *piece, int64_t *lo,
                           int64_t *hi)
 {
-    for (int l = 0; l < piece->program.n_loads; l++) {
-        const oly_tiling_load *load = &piece->loads[l];
+    const oly_tiling_load *reads;
+    const oly_tile_program *p = program_of(t, piece, &reads);
+    for (int l = 0; l < p->n_loads; l++) {
+        const oly_tiling_load *load = &reads[l];
         if (load->of.kind != OLY_TILING_FIELD && load->of.kind != OLY_TILING_STAGE)
             continue;
         for (int d = 0; d < t->sweep->tiling->form.rank; d++) {
@@ -236,7 +255,7 @@ static void run_images(const field_tile *t, const oly_tiling_instance *i, int k,
             any = any && lo[d] < hi[d];
         }
         any = any && keep_readable(t, i, piece, lo, hi);
-        if (any && piece->n_taps)
+        if (any && piece->n_taps && !by_machine(t, piece))
             run_taps(t, i, k, piece, lo, hi);
         else if (any)
             run_piece(t, i, k, piece, lo, hi, turn);
@@ -328,7 +347,7 @@ static bool run_tile(const oly_passes *p, int device, int i)
     for (int k = 0; k < s->pass->steps * form->n_stages; k++) {
         const oly_tiling_instance *instance = &s->pass->instance[k];
         const oly_tiling_stage *stage = &form->stages[instance->stage];
-        for (int j = 0; j < stage->n_pieces && instance->needed; j++)
+        for (int j = 0; j < stage->n_pieces && instance->needed && !(s->machine && stage->inlined); j++)
             run_images(&t, instance, k, &stage->pieces[j]);
     }
     for (int j = 0; j < form->n_fields; j++)
@@ -400,6 +419,7 @@ oly_status oly_run_time_tiling(oly_run *r, const oly_step *step)
 {
     static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
     field_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
-                     .tiling = step->stencil.tiling};
+                     .tiling = step->stencil.tiling,
+                     .machine = oly_code_available()};
     return oly_run_passes(&s.passes);
 }

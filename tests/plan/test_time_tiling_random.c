@@ -379,10 +379,50 @@ static void fields_of_several_shapes_do_too(void **state)
     check_cases(40, 70, true);
 }
 
+/* Machine code, which computes some stages where they are read, has the bits of the stages one by one. */
+static void machine_code_changes_no_bit(void **state)
+{
+    enum { PROGRAMS = 40 };
+    static char *bits[PROGRAMS][MOST_FIELDS];
+    (void)state;
+    for (int p = 0; p < 3; p++) {
+        setenv("OLYMPUS_HALO_STEPS", p == 1 ? "1" : "3", 1);
+        setenv("OLYMPUS_COMPILE_AFTER", p == 1 ? "2000" : "0", 1);
+        setenv("OLYMPUS_DISABLE", p == 0 ? "compiled-groups" : "", 1);
+        oly_init(NULL, NULL);
+        for (int k = 0; k < PROGRAMS && oly_process_count() == 1; k++)
+            OLY_SCOPE
+            {
+                random_case c = draw_case(600 + k, k % 2);
+                oly_array in[MOST_FIELDS], out[MOST_FIELDS];
+                c.seed = c.state;
+                for (int j = 0; j < c.n_fields; j++)
+                    in[j] = start_of(&c, j);
+                apply(oly_jit(many, c.n_fields, c.n_fields, .user = &c), c.n_fields, in, out);
+                for (int j = 0; j < c.n_fields; j++) {
+                    size_t bytes = sizeof(float) * count_of(&c, j);
+                    char *now = (char *)values_of(out[j], bytes);
+                    if (bits[k][j] && memcmp(bits[k][j], now, bytes) != 0)
+                        fail_msg("case %d: field %d has other bits by machine code", 600 + k, j);
+                    free(bits[k][j]);
+                    bits[k][j] = now;
+                }
+            }
+        assert_int_equal(oly_finalize(), 0);
+    }
+    for (int k = 0; k < PROGRAMS; k++)
+        for (int j = 0; j < MOST_FIELDS; j++)
+            free(bits[k][j]);
+    unsetenv("OLYMPUS_HALO_STEPS");
+    unsetenv("OLYMPUS_COMPILE_AFTER");
+    unsetenv("OLYMPUS_DISABLE");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bodies_give_the_same_everywhere),
     cmocka_unit_test(fields_of_several_shapes_do_too),
     cmocka_unit_test(observing_fields_changes_no_bit),
+    cmocka_unit_test(machine_code_changes_no_bit),
 };
 
 int main(void)

@@ -41,12 +41,16 @@ typedef struct oly_tiling_piece {
     int n_taps;                   /* > 0: a weighted sum of loads, run by the stencil kernels */
     const int *tap;               /* [n_taps] numbers of loads */
     const double *coefficient;
-    bool compiles; /* into machine code, where that is possible */
+    /* What machine code computes instead, with the same bits: taps as instructions, values of other stages computed here
+     * again. No instructions: none. */
+    oly_tile_program machine;
+    const oly_tiling_load *machine_loads; /* [machine.n_loads] */
 } oly_tiling_piece;
 
 typedef struct oly_tiling_stage {
     const oly_node *node;
     int64_t align[OLY_TILING_RANK]; /* of its element 0 */
+    bool inlined;                   /* machine code of other stages computes it: not needed for itself */
     int n_pieces;
     oly_tiling_piece *pieces;
 } oly_tiling_stage;

@@ -18,7 +18,7 @@ int oly_tiling_read(oly_tiling_code *c, const oly_tiling_load *load, oly_dtype d
     return c->n_loads++;
 }
 
-static int add(oly_tiling_code *c, const oly_tile_instruction *i, const oly_node *of)
+int oly_tiling_add(oly_tiling_code *c, const oly_tile_instruction *i, const oly_node *of)
 {
     if (c->n_instructions == OLY_TILING_INSTRUCTIONS)
         return -1;
@@ -32,7 +32,7 @@ int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant)
     oly_tile_instruction i;
     memset(&i, 0, sizeof i);
     oly_splat_instruction(constant, &i);
-    return add(c, &i, constant);
+    return oly_tiling_add(c, &i, constant);
 }
 
 int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension)
@@ -47,14 +47,14 @@ int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int
         i.in[k] = (int16_t)(k < n->n_in ? in[k] : -1);
     int then = oly_tile_then(oly_ops[n->op].detail);
     if (then < 0)
-        return add(c, &i, n);
+        return oly_tiling_add(c, &i, n);
     oly_tile_instruction next = i; /* combines with the third operand */
     i.in[2] = -1;
     next.op = (uint16_t)then;
-    next.in[0] = (int16_t)add(c, &i, NULL);
+    next.in[0] = (int16_t)oly_tiling_add(c, &i, NULL);
     next.in[1] = next.in[2];
     next.in[2] = -1;
-    return next.in[0] < 0 ? -1 : add(c, &next, NULL);
+    return next.in[0] < 0 ? -1 : oly_tiling_add(c, &next, NULL);
 }
 
 /* -- sums of taps -------------------------------------------------------------------------------------------------- */
@@ -194,10 +194,9 @@ static bool give_registers(oly_tiling_code *c, int value, int16_t *store, int *n
     return true;
 }
 
-oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
-                             bool *fits)
+oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tile_program *program,
+                              const oly_tiling_load **loads_of, bool *fits)
 {
-    OLY_TRY(find_taps(p, c, value, dtype, piece));
     if (value < OLY_TILING_LOADS) { /* it is a load: copy it */
         oly_tile_instruction copy;
         memset(&copy, 0, sizeof copy);
@@ -205,7 +204,7 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
         copy.dtype = copy.to = (uint8_t)dtype;
         copy.in[0] = (int16_t)value;
         copy.in[1] = copy.in[2] = -1;
-        value = add(c, &copy, NULL);
+        value = oly_tiling_add(c, &copy, NULL);
     }
     int16_t *store = OLY_PLAN_NEW(p, int16_t, 1), *load = OLY_PLAN_NEW(p, int16_t, c->n_loads + 1);
     uint8_t *dtypes = OLY_PLAN_NEW(p, uint8_t, c->n_loads + 2);
@@ -223,18 +222,24 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
         dtypes[k] = (uint8_t)c->dtype[k];
     }
     dtypes[c->n_loads] = (uint8_t)dtype;
-    piece->loads = loads;
-    piece->compiles = oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS);
-    piece->program = (oly_tile_program){.n_instructions = c->n_instructions,
-                                        .instructions = instructions,
-                                        .n_loads = c->n_loads,
-                                        .n_stores = 1,
-                                        .load_register = load,
-                                        .load_dtype = dtypes,
-                                        .store_register = store,
-                                        .store_dtype = dtypes + c->n_loads,
-                                        .n_registers = n_registers};
+    *loads_of = loads;
+    *program = (oly_tile_program){.n_instructions = c->n_instructions,
+                                  .instructions = instructions,
+                                  .n_loads = c->n_loads,
+                                  .n_stores = 1,
+                                  .load_register = load,
+                                  .load_dtype = dtypes,
+                                  .store_register = store,
+                                  .store_dtype = dtypes + c->n_loads,
+                                  .n_registers = n_registers};
     return OLY_OK;
+}
+
+oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
+                             bool *fits)
+{
+    OLY_TRY(find_taps(p, c, value, dtype, piece));
+    return oly_tiling_program(p, c, value, dtype, &piece->program, &piece->loads, fits);
 }
 
 bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank)

@@ -16,13 +16,17 @@ typedef struct oly_tiling_code {
     const oly_node *of[OLY_TILING_INSTRUCTIONS];                /* the node it implements; NULL: a part of one */
 } oly_tiling_code;
 
-/* Both return the number of the value; -1: too many. */
+/* All return the number of the value; -1: too many. */
 int oly_tiling_read(oly_tiling_code *c, const oly_tiling_load *load, oly_dtype dtype);
+int oly_tiling_add(oly_tiling_code *c, const oly_tile_instruction *i, const oly_node *of);
 int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant);
 /* The node's operation on values in[]; an iota counts along `dimension`. */
 int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension);
 /* Builds the program that computes a value. *fits: there are enough registers. */
 oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
                              bool *fits);
+/* The program alone. *fits: there are enough registers. */
+oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tile_program *program,
+                              const oly_tiling_load **loads, bool *fits);
 bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank);
 #endif

@@ -308,7 +308,7 @@ static oly_status find_form(oly_tiling_walk *f, bool *found)
                                     : (oly_tiling_ref){OLY_TILING_STAGE, m->stage};
     }
     *found = true;
-    return OLY_OK;
+    return oly_tiling_fuse(f->p, form);
 }
 
 oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form *form, bool *found)

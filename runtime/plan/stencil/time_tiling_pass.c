@@ -198,20 +198,28 @@ static void find_targets(unroller *u)
     }
 }
 
-static void note_last(const unroller *u, int *last, int k)
+static void note_reads(const unroller *u, int *last, int k, int n, const oly_tiling_load *loads)
 {
     const oly_tiling_instance *i = &u->pass->instance[k];
-    const oly_tiling_stage *s = &u->form->stages[i->stage];
-    for (int piece = 0; piece < s->n_pieces && i->needed; piece++)
-        for (int l = 0; l < s->pieces[piece].program.n_loads; l++) {
-            oly_tiling_ref of = s->pieces[piece].loads[l].of;
-            if (of.kind == OLY_TILING_FIELD)
-                of = i->fields[of.index];
-            else if (of.kind == OLY_TILING_STAGE)
-                of.index += i->step * u->form->n_stages;
-            if (of.kind == OLY_TILING_STAGE)
-                last[of.index] = k;
-        }
+    for (int l = 0; l < n; l++) {
+        oly_tiling_ref of = loads[l].of;
+        if (of.kind == OLY_TILING_FIELD)
+            of = i->fields[of.index];
+        else if (of.kind == OLY_TILING_STAGE)
+            of.index += i->step * u->form->n_stages;
+        if (of.kind == OLY_TILING_STAGE)
+            last[of.index] = k;
+    }
+}
+
+/* Machine code may read more, and later, than the stages do. */
+static void note_last(const unroller *u, int *last, int k)
+{
+    const oly_tiling_stage *s = &u->form->stages[u->pass->instance[k].stage];
+    for (int j = 0; j < s->n_pieces && u->pass->instance[k].needed; j++) {
+        note_reads(u, last, k, s->pieces[j].program.n_loads, s->pieces[j].loads);
+        note_reads(u, last, k, s->pieces[j].machine.n_loads, s->pieces[j].machine_loads);
+    }
 }
 
 static oly_status give_buffers(oly_planner *p, unroller *u)

@@ -9,6 +9,8 @@
 bool oly_tiling_sees_through(const oly_node *n);
 /* What a loop's body computes; *found false: it is no loop over fields. */
 oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form *form, bool *found);
+/* time_tiling_fuse.c: the programs that machine code computes. */
+oly_status oly_tiling_fuse(oly_planner *p, oly_tiling_form *form);
 /* time_tiling_pass.c: what this many steps in one pass compute and need. roughly: one box per value, corners included,
  * which takes a tenth of the time. */
 oly_status oly_tiling_unroll(oly_planner *p, const oly_tiling_form *form, int steps, bool roughly,
