@@ -398,7 +398,7 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
         for (int k = 0; k < q->n_axes; k++)
             is_split = is_split || own.split[q->axes[k]].parts > 1;
         return is_split ? arg_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
-    case OLY_LOCAL_ORDERS: return own.split[q->dimension].parts > 1 ? oly_lower_sort(p, f, n, &own, s, done) : OLY_OK;
+    case OLY_LOCAL_ORDERS: return oly_lower_sort(p, f, n, &own, s, done);
     case OLY_LOCAL_LARGEST:
         return own.split[q->dimension].parts > 1 ? top_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
     case OLY_LOCAL_SEARCHES:

@@ -14,12 +14,16 @@
  * indexes count from the end of the line. Arrays that are gathered by the order found travel with the keys, so that
  * they are not gathered either; a sort and an argsort of one array are computed together.
  *
+ * Within one process a line is copied to one device, sorted there, and the result copied back (sort_at_one).
+ *
  * Chosen if it moves fewer bytes than an all-gather and is faster by cost.h, or if a gathered line would take more
  * than OLYMPUS_EXCHANGE_MEMORY and windows are no larger than blocks. Called by lower_partial.c. */
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_local.h"
 #include "plan/move/move.h"
+#include "core/optimisation.h"
 #include "core/option.h"
+#include "layout/node.h"
 #include <string.h>
 
 /* Is the result placed like the operand in all dimensions but the sorted one, and split in that one, too? */
@@ -417,6 +421,108 @@ static bool list_all(oly_sorter *s)
     return true;
 }
 
+/* -- at one device ------------------------------------------------------------------------------------------------- */
+
+enum { LEAST_COPIED = 1024 }; /* elements of a line that is worth copying */
+
+static int64_t count_lines(const oly_layout *l, int d)
+{
+    int64_t lines = 1;
+    for (int e = 0; e < l->rank; e++)
+        lines *= e == d ? 1 : l->shape[e];
+    return lines;
+}
+
+/* Lines split within one process: its devices share a memory, so that copying a line to one of them, sorting it there and copying
+ * the result back costs less than sorting three times. With as many lines as devices the latter would share the work. */
+static bool sorts_at_one(const oly_sorter *s)
+{
+    return oly_enabled(OLY_OPTIMISATION_SORT_AT_ONE) && count_lines(s->own, s->d) < s->parts &&
+           oly_axes_level(s->own->mesh, &s->own->split[s->d].axes) == OLY_LEVEL_PROCESS;
+}
+
+/* The same for lines of which every device of the process has a copy, and is to have the result. */
+static bool sorts_for_all(const oly_sorter *s)
+{
+    const oly_layout *own = s->own;
+    if (!oly_enabled(OLY_OPTIMISATION_SORT_AT_ONE) || own->mesh != s->out->mesh || own->mesh->process < 0 ||
+        own->shape[s->d] < LEAST_COPIED || count_lines(own, s->d) >= own->mesh->n_devices)
+        return false;
+    for (int e = 0; e < s->rank; e++)
+        if (own->split[e].parts > 1 || s->out->split[e].parts > 1)
+            return false;
+    return true;
+}
+
+typedef struct oly_order {
+    int slot; /* -1: not found yet */
+    oly_dtype dtype;
+} oly_order;
+
+/* One step at the device that has whole lines: of arrays `array`, with the order as a second operand for TAKE. */
+static oly_status sort_there(const oly_sorter *s, oly_local_op op, const oly_layout *one, oly_dtype dtype, int n_in,
+                             const int *array, const oly_reading *readings, const oly_order *order, int *slot)
+{
+    oly_region r = oly_region_of_layout(one);
+    oly_local_step *step =
+        step_of(s, op, op == OLY_LOCAL_TAKE ? "elements in that order" : "sort of whole lines", dtype, one);
+    OLY_PLAN_CHECK(step);
+    step->n_in = n_in;
+    for (int k = 0; k < n_in; k++) {
+        step->in[k] = *one;
+        step->dtype[k] = s->dtype[array[k]];
+        step->reading[k] = readings[array[k]];
+    }
+    if (op == OLY_LOCAL_TAKE) {
+        step->n_in = 2;
+        OLY_TRY(read_slot(s, step, 1, -1, order->slot, one, NULL));
+        step->dtype[1] = order->dtype;
+    }
+    step->reverse = op != OLY_LOCAL_TAKE && s->node->params.reverse;
+    step->slot = *slot = new_slot(s, &r, dtype);
+    return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
+}
+
+/* axes: those over which the line, or its copies, are spread. */
+static oly_status sort_at_one(oly_sorter *s, const oly_axis_list *axes)
+{
+    static const int first[OLY_SORT_MOST] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    oly_layout one = *s->own;
+    oly_reading readings[OLY_SORT_MOST] = {0};
+    oly_split *split = &one.split[s->d];
+    *split = oly_split_canonical(one.mesh, axes, one.shape[s->d]);
+    split->unit = split->base; /* the first part is all */
+    s->at = oly_stand_in(s->p, s->node, s->node->type.dtype, &one);
+    OLY_PLAN_CHECK(s->at);
+    s->at->params.reverse = false; /* each step says for itself */
+    oly_order order = {.slot = -1};
+    for (int k = 0; k < s->n; k++)
+        if (s->source[k])
+            OLY_TRY(oly_read_array(s->p, s->f, s->source[k], &one, &readings[k]));
+    for (int k = 0; k < s->n_results; k++) {
+        const struct oly_sort_result *result = &s->results[k];
+        oly_dtype dtype = s->dtype[result->array];
+        int slot;
+        if (oly_sort_gives_elements(result->node)) {
+            OLY_TRY(sort_there(s, OLY_LOCAL_SORT, &one, dtype, 1, first, readings, NULL, &slot));
+        } else if (s->source[result->array]) { /* gathered by an order that an earlier result gave */
+            OLY_TRY(sort_there(s, OLY_LOCAL_TAKE, &one, dtype, 1, &result->array, readings, &order, &slot));
+        } else {
+            if (order.slot < 0)
+                OLY_TRY(sort_there(s, OLY_LOCAL_ARGSORT, &one, dtype, s->node->n_in, first, readings, NULL, &slot));
+            else
+                slot = order.slot;
+            order = (oly_order){slot, dtype};
+        }
+        oly_region to = oly_region_of_layout(s->out);
+        OLY_TRY(oly_settle(s->p, s->f, result->node, s->out));
+        oly_node *from = oly_stand_in(s->p, s->node, dtype, &one);
+        OLY_PLAN_CHECK(from);
+        OLY_TRY(oly_plan_reshard(s->p, s->f->block, from, &one, slot, &to, oly_value_of(s->f, result->node)->slot));
+    }
+    return OLY_OK;
+}
+
 oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *step,
                           bool *done)
 {
@@ -425,7 +531,15 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     oly_sorter s = {.p = p, .f = f, .node = n, .own = own, .d = d, .rank = own->rank, .parts = own->split[d].parts};
     oly_layout out = step->out, wanted = oly_node_layout(p, f, n);
     out.split[d] = wanted.split[d];
-    if (n->n_in >= OLY_SORT_MOST || own->rank + 2 > OLY_MAX_RANK || !placed_alike(own, &out, d))
+    s.out = &out;
+    if (n->n_in < OLY_SORT_MOST && s.parts == 1 && sorts_for_all(&s) && list_all(&s)) {
+        oly_axis_list all = {.n = own->mesh->n_axes};
+        for (int k = 0; k < all.n; k++)
+            all.axis[k] = k;
+        *done = true;
+        return sort_at_one(&s, &all);
+    }
+    if (n->n_in >= OLY_SORT_MOST || own->rank + 2 > OLY_MAX_RANK || s.parts == 1 || !placed_alike(own, &out, d))
         return OLY_OK;
     for (int k = 0; k < axes->n; k++)
         for (int e = 0; e < out.rank; e++)
@@ -440,13 +554,14 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
             oly_split_cut(&own->split[d], own->shape[d], k + 1) - oly_split_cut(&own->split[d], own->shape[d], k);
         block = size > block ? size : block;
     }
-    s.out = &out;
     s.q = (block + s.parts - 1) / s.parts;
     s.r = s.q * s.parts;
     s.reach = reach;
     if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || !oly_sort_pays(&s) || is_here(&s))
         return OLY_OK;
     *done = true;
+    if (sorts_at_one(&s))
+        return sort_at_one(&s, axes);
     s.columns = *own;
     s.columns.shape[d] = s.r * s.parts;
     s.columns.split[d] = oly_split_canonical(own->mesh, axes, s.columns.shape[d]);
