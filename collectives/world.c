@@ -10,6 +10,7 @@
 #include "transport.h"
 #include "core/error.h"
 #include "core/events.h"
+#include "core/progress.h"
 #include "core/option.h"
 #include "core/pretend.h"
 #include "core/text.h"
@@ -571,11 +572,12 @@ static oly_status wait_for_all(MPI_Request *request, const char *only, bool last
     char place[OLY_PLACE_TEXT];
     oly_wait w = {.call = oly_place_text(only, place, sizeof place), .late = oly_peers_late};
     oly_peers_arrive();
-    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_BEGIN, w.call, 0, 0);
+    int64_t number = (int64_t)atomic_load(&oly_progress_here->meetings);
+    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_BEGIN, w.call, 0, number);
     oly_status status = test_until_all(request, w.call, last, &w);
     oly_wait_end(&w);
     if (status == OLY_OK)
-        oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_FINISH, w.call, 0, 0);
+        oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_FINISH, w.call, 0, number);
     if (status == OLY_OK)
         oly_inquiry_met(w.call);
     return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `oly report`: reads the recorders of all ranks of a job, names the rank at fault, and says what each was in. */
+#include "clocks.h"
 #include "oly.h"
 #include "page.h"
 #include "report.h"
@@ -273,9 +274,11 @@ static oly_status print_events(const recorded_job *job, int most, oly_text *t)
 
 /* -- all together ------------------------------------------------------------------------------------------------------------ */
 
-static oly_status print_text(const recorded_job *job, const verdict *v, int events, oly_text *t)
+static oly_status print_text(const recorded_job *job, const verdict *v, const oly_text *clocks, int events, oly_text *t)
 {
     print_head(job, t);
+    if (clocks->length)
+        oly_text_add(t, "%s\n", clocks->chars);
     oly_text_add(t, "verdict: %s\n\n", oly_text_chars(&v->text));
     int at = 0;
     for (int64_t r = -1; r < job->ranks; r++) {
@@ -388,7 +391,7 @@ static int report_recorders(const paths *p, const wishes *w, page_parts *parts)
 {
     oly_arena arena = {0};
     recorded_job job = {.of = calloc((size_t)p->n + 1, sizeof(recorder))};
-    oly_text t = {0}, others = {0};
+    oly_text t = {0}, others = {0}, clocks = {0};
     verdict v = {0};
     int status = job.of ? 0 : tool_fail("no memory for %d recorders", p->n);
     if (job.of && read_recorders(p, &arena, &job) > 0)
@@ -400,18 +403,21 @@ static int report_recorders(const paths *p, const wishes *w, page_parts *parts)
             tool_fail(w->job ? "no recorder of job %s" : "no recorder of Olympus (olympus-recorder.JOB.RANK) here%s",
                       w->job ? w->job : "");
     } else {
+        if (clocks_correct(&job, &clocks) != OLY_OK)
+            status = tool_fail_pending();
         v = verdict_of(&job);
         if (others.length)
             fprintf(stderr, "oly report: the last job; --job for the others: %s\n", oly_text_chars(&others));
         if (w->json || w->html)
             report_json(&job, &v, w->html ? &parts->report : &t);
-        if (!w->json && print_text(&job, &v, w->events, &t) != OLY_OK)
+        if (!w->json && print_text(&job, &v, &clocks, w->events, &t) != OLY_OK)
             status = tool_fail_pending();
         if (tool_write("-", &t) != OLY_OK)
             status = tool_fail_pending();
     }
     oly_text_free(&t);
     oly_text_free(&others);
+    oly_text_free(&clocks);
     oly_text_free(&v.text);
     oly_arena_free(&arena);
     free(job.of);

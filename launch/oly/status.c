@@ -222,6 +222,16 @@ static void own_path(char *path, size_t size)
     path[n > 0 ? n : 0] = 0;
 }
 
+static bool names_this_host(const char *hosts)
+{
+    char host[128] = "";
+    gethostname(host, sizeof host - 1);
+    for (const char *at = hosts; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+        if (strcspn(at, ",") == strlen(host) && strncmp(at, host, strlen(host)) == 0)
+            return true;
+    return false;
+}
+
 static int ask_hosts(const char *hosts, const char *job, bool dump)
 {
     char tool[4096], host[260];
@@ -276,7 +286,8 @@ static int show_job(const char *folder, const char *job, const wishes *w, const 
     seen all = {0};
     if (!here && !hosts && !w->json && has_srun(job))
         return ask_by_srun(job, w->dump);
-    ask_job(folder, job, w, &all);
+    if (!hosts || !names_this_host(hosts))
+        ask_job(folder, job, w, &all);
     if (w->json)
         printf("[%s]\n", oly_text_chars(&all.json));
     oly_text_free(&all.json);
@@ -314,12 +325,15 @@ int status_main(int argc, char **argv)
     char folder[300], last[300] = "";
     const char *hosts = tool_option(&argc, argv, "--hosts"), *events = tool_option(&argc, argv, "--events");
     bool here = tool_flag(&argc, argv, "--here");
-    wishes w = {tool_flag(&argc, argv, "--dump"), tool_flag(&argc, argv, "--json"), here, events ? atoi(events) : 3};
+    wishes w = {tool_flag(&argc, argv, "--dump"), tool_flag(&argc, argv, "--json"), here || hosts,
+                events ? atoi(events) : 3};
     if (tool_unknown_option(argc, argv))
         return tool_usage("unknown option %s", tool_unknown_option(argc, argv));
     tool_end_of_options(&argc, argv);
     if (argc > 2 || (hosts && !*hosts) || w.events < 0)
         return tool_usage("at most one job; --hosts and --events need a value");
+    if (hosts && w.json)
+        return tool_usage("--json is for one host: ask each with oly status --json --here");
     if (argc > 1 && (strchr(argv[1], '/') || argv[1][0] == '.' || !*argv[1] || strlen(argv[1]) > 200))
         return tool_usage("%s is no name of a job", argv[1]);
     if (!oly_status_folder(folder, sizeof folder))
