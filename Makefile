@@ -281,14 +281,14 @@ $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
 nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 2 -Xfatbin -compress-all \
              $(foreach a,$(cuda_archs),-gencode arch=compute_$(firstword $(cuda_archs))$(comma)code=sm_$a) \
              -gencode arch=compute_$(firstword $(cuda_archs)),code=compute_$(firstword $(cuda_archs))
-$(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile $(BUILD)/cuda_flags
+$(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile kernels/cuda/report $(BUILD)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC,"$< ($(cuda_archs))")
 	$(Q)kernels/cuda/compile $(nvcc) $< $@ $(nvcc_flags)
 -include $(gpu_kernels:%.cu=$(BUILD)/%.fatbin.d)
 
 # Images of the kernels, and the headers that generated ones include, as data.
-gpu_headers := $(wildcard kernels/cuda/*.h) $(wildcard kernels/cpu/math_*.h) kernels/cpu/vector_math.h runtime/core/narrow.h
+gpu_headers := $(addprefix kernels/cuda/,element.h complex.h formulas.h device.h) $(wildcard kernels/cpu/math_*.h) kernels/cpu/vector_math.h runtime/core/narrow.h
 $(BUILD)/kernels/cuda/embedded.c: kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) $(BUILD)/contents
 	@mkdir -p $(@D)
 	$(Q)kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) > $@

@@ -7,9 +7,11 @@
  * contracted or reassociated. */
 #ifndef OLY_VECTOR_MATH_H
 #define OLY_VECTOR_MATH_H
+#ifndef __CUDACC_RTC__
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#endif
 
 /* Loops vectorise only if everything in them is inlined. Compiled as C++ for GPUs, formulas have other qualifiers
  * (kernels/cuda/formulas.h). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of fused kernels: see fused_text.h. A thread computes `width` adjacent elements, which it loads and stores at once where
- * operands are dense and aligned. The formulas are those of the interpreter (element.h), so both give the same bits. */
+/* The text of fused kernels: see fused_text.h. A thread computes `width` elements: adjacent ones, loaded and stored at once, where
+ * operands are dense and aligned; else elements that are a block's threads apart, so that the threads of a warp read adjacent ones. All
+ * loads of a thread precede its stores. The formulas are those of the interpreter (element.h), so both give the same bits. */
 #include "cuda/fused_text.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WIDTH = 8, THREADS = 256 };
+enum { MOST_WIDTH = 8, SPREAD_WIDTH = 4, MOST_WORK = 600 };
 
 typedef enum spacing {
     SCALAR,
@@ -18,13 +19,18 @@ typedef enum spacing {
     ANY
 } spacing; /* one element for all; adjacent in the last dimension; constant there */
 
+/* What the text depends on beside the program: all of it is part of the key. */
+typedef struct form {
+    uint8_t rank, width;
+    bool adjacent; /* the elements of a thread */
+    bool small;    /* numbers of elements and offsets fit 31 bits */
+    uint8_t spacing[OLY_CUDA_OPERANDS];
+} form;
+
 typedef struct writer {
     oly_text text;
     const oly_cuda_group *g;
-    uint8_t spacing[OLY_CUDA_OPERANDS + OLY_TILE_REGISTERS];
-    int width;
-    bool vector; /* rows can be read `width` elements at a time: addresses are aligned */
-    bool small;  /* numbers of elements fit 32 bits */
+    form form;
 } writer;
 
 static const char *const type_names[OLY_N_DTYPES] = {
@@ -68,28 +74,64 @@ static uint8_t dtype_of(const oly_cuda_group *g, int k)
     return k < p->n_loads ? p->load_dtype[k] : p->store_dtype[k - p->n_loads];
 }
 
-/* Elements of 16 bytes of the largest dense operand; 1 where some dense operand's rows are not aligned to that. */
-static void choose_width(writer *w)
+/* Can `width` adjacent elements of each dense operand be loaded at once? */
+static bool is_aligned(const oly_cuda_group *g, const form *f, int width)
 {
-    const oly_cuda_group *g = w->g;
-    int n = g->program->n_loads + g->program->n_stores, largest = 2;
-    for (int k = 0; k < n; k++)
-        if (w->spacing[k] == DENSE && (int)oly_dtype_size(dtype_of(g, k)) > largest)
-            largest = (int)oly_dtype_size(dtype_of(g, k));
-    w->width = 16 / largest < MOST_WIDTH ? 16 / largest : MOST_WIDTH;
-    bool aligned = g->extent[g->rank - 1] % w->width == 0 || g->rank == 1;
+    int n = g->program->n_loads + g->program->n_stores;
+    if (g->rank > 1 && g->extent[g->rank - 1] % width != 0)
+        return false;
     for (int k = 0; k < n; k++) {
-        size_t unit = oly_dtype_size(dtype_of(g, k)) * (size_t)w->width;
-        if (w->spacing[k] == ANY && k >= g->program->n_loads)
-            aligned = false;
-        if (w->spacing[k] != DENSE)
+        size_t unit = oly_dtype_size(dtype_of(g, k)) * (size_t)width;
+        if (f->spacing[k] != DENSE && k >= g->program->n_loads)
+            return false;
+        if (f->spacing[k] != DENSE)
             continue;
-        aligned = aligned && (uintptr_t)g->base[k] % unit == 0;
+        if ((uintptr_t)g->base[k] % unit != 0)
+            return false;
         for (int d = 0; d < g->rank - 1; d++)
-            aligned = aligned && strides_of(g, k)[d] % w->width == 0;
+            if (strides_of(g, k)[d] % width != 0)
+                return false;
     }
-    if (!aligned)
-        w->width = 1;
+    return true;
+}
+
+/* Roughly, the instructions for an element. */
+static int work_of(const oly_tile_program *p)
+{
+    int work = 0;
+    for (int i = 0; i < p->n_instructions; i++) {
+        bool complex = p->instructions[i].dtype >= OLY_COMPLEX64, rounds = oly_is_narrow(p->instructions[i].to);
+        int op = p->instructions[i].op;
+        bool function = (op >= OLY_TILE_MATH && op < OLY_TILE_select) || op == OLY_TILE_exp || op == OLY_TILE_log ||
+                        op == OLY_TILE_sin || op == OLY_TILE_cos || op == OLY_TILE_tanh || op == OLY_TILE_sigmoid ||
+                        op == OLY_TILE_pow || op == OLY_TILE_threefry2x32 || op == OLY_TILE_random_bits;
+        work += (function ? 60 : 1 + 10 * rounds) * (complex ? 6 : 1);
+    }
+    return work;
+}
+
+/* 16 bytes of the largest dense operand, less for long programs, whose text would take long to compile. */
+static void choose_form(const oly_cuda_group *g, form *f)
+{
+    int n = g->program->n_loads + g->program->n_stores, largest = 2, work = work_of(g->program);
+    f->rank = (uint8_t)g->rank;
+    f->small = g->n < 1 << 30;
+    for (int k = 0; k < g->n_operands; k++) {
+        int64_t reach = 0;
+        f->spacing[k] = k < n ? (uint8_t)spacing_of(g, k) : ANY;
+        for (int d = 0; d < g->rank; d++)
+            reach += llabs(strides_of(g, k)[d]) * (g->extent[d] - 1);
+        f->small = f->small && (k >= n || reach < INT32_MAX);
+        if (f->spacing[k] == DENSE && (int)oly_dtype_size(dtype_of(g, k)) > largest)
+            largest = (int)oly_dtype_size(dtype_of(g, k));
+    }
+    int width = 16 / largest < MOST_WIDTH ? 16 / largest : MOST_WIDTH;
+    while (width > 1 && width * work > MOST_WORK)
+        width /= 2;
+    f->adjacent = is_aligned(g, f, width);
+    while (!f->adjacent && width < SPREAD_WIDTH && 2 * width * work <= MOST_WORK)
+        width *= 2;
+    f->width = (uint8_t)(!f->adjacent && width > SPREAD_WIDTH ? SPREAD_WIDTH : width);
 }
 
 /* -- the task: all fields have 8 bytes --------------------------------------------------------------------------------------- */
@@ -110,17 +152,21 @@ static void add_field(fields *f, uint64_t value)
     f->used += sizeof value;
 }
 
-static int n_splats(const oly_tile_program *p)
-{
-    int n = 0;
-    for (int i = 0; i < p->n_instructions; i++)
-        n += p->instructions[i].op == OLY_TILE_splat;
-    return n;
-}
-
 static int n_memory(const oly_cuda_group *g)
 {
     return g->program->n_loads + g->program->n_stores;
+}
+
+/* For quotients of numbers below 2^31 by d: (high(n * multiplier) + n) >> shift; the shift in the upper half. */
+static uint64_t divisor_of(int64_t d)
+{
+    uint64_t shift = 0;
+    if (d <= 0 || d > INT32_MAX)
+        return 0;
+    while ((int64_t)1 << shift < d)
+        shift++;
+    uint64_t multiplier = ((((uint64_t)1 << shift) - (uint64_t)d) << 32) / (uint64_t)d + 1;
+    return shift << 32 | (multiplier & UINT32_MAX);
 }
 
 /* In the order of write_task. */
@@ -130,6 +176,8 @@ static void fill_task(const oly_cuda_group *g, fields *f)
     add_field(f, (uint64_t)g->n);
     for (int d = 0; d < g->rank; d++)
         add_field(f, (uint64_t)g->extent[d]);
+    for (int d = 0; d < g->rank; d++)
+        add_field(f, divisor_of(g->extent[d]));
     for (int k = 0; k < n_memory(g); k++)
         add_field(f, (uint64_t)(uintptr_t)g->base[k]);
     for (int k = 0; k < g->n_operands; k++)
@@ -152,8 +200,9 @@ static void write_task(writer *w)
     const oly_cuda_group *g = w->g;
     const oly_tile_program *p = g->program;
     oly_text_add(&w->text,
-                 "struct group_task {\n    int64_t n, extent[%d];\n    char *base[%d];\n    int64_t stride[%d][%d];\n",
-                 g->rank, n_memory(g) > 0 ? n_memory(g) : 1, g->n_operands > 0 ? g->n_operands : 1, g->rank);
+                 "struct group_task {\n    int64_t n, extent[%d];\n    uint64_t divisor[%d];\n    char *base[%d];\n"
+                 "    int64_t stride[%d][%d];\n",
+                 g->rank, g->rank, n_memory(g) > 0 ? n_memory(g) : 1, g->n_operands > 0 ? g->n_operands : 1, g->rank);
     for (int i = 0, iota = 0, splat = 0; i < p->n_instructions; i++)
         if (p->instructions[i].op == OLY_TILE_iota)
             oly_text_add(&w->text, "    int64_t origin%d;\n", iota++);
@@ -164,19 +213,20 @@ static void write_task(writer *w)
 
 /* -- the body ------------------------------------------------------------------------------------------------------------------ */
 
-/* "task.stride[k][0] * at0 + ...", without the last dimension where rows are dense or constant. */
-static void write_offset(writer *w, int k)
+/* The offset of operand k's element: "(oly_int)task.stride[k][0] * at0[q] + ...". Adjacent elements share the place of the first. */
+static void write_offset(writer *w, int k, const char *q)
 {
     const oly_cuda_group *g = w->g;
-    bool any = false;
+    bool any = false, iota = k >= n_memory(g);
     for (int d = 0; d < g->rank; d++) {
         bool last = d == g->rank - 1;
-        if (w->spacing[k] == SCALAR || (last && w->spacing[k] == ROW))
+        if (w->form.spacing[k] == SCALAR || (last && w->form.spacing[k] == ROW))
             continue;
-        if (last && w->spacing[k] == DENSE)
-            oly_text_add(&w->text, "%sat%d", any ? " + " : "", d);
+        if (last && w->form.spacing[k] == DENSE)
+            oly_text_add(&w->text, "%sat%d[%s]", any ? " + " : "", d, q);
         else
-            oly_text_add(&w->text, "%stask.stride[%d][%d] * at%d", any ? " + " : "", k, d, d);
+            oly_text_add(&w->text, "%s(%s)task.stride[%d][%d] * at%d[%s]", any ? " + " : "",
+                         iota ? "int64_t" : "oly_int", k, d, d, q);
         any = true;
     }
     if (!any)
@@ -186,14 +236,17 @@ static void write_offset(writer *w, int k)
 static void write_indexes(writer *w)
 {
     const oly_cuda_group *g = w->g;
-    const char *type = w->small ? "uint32_t" : "int64_t";
-    oly_text_add(&w->text, "    %s rest = (%s)i;\n", type, type);
+    for (int d = 0; d < g->rank; d++)
+        oly_text_add(&w->text, "    oly_int at%d[Q];\n", d);
+    oly_text_add(&w->text,
+                 "    OLY_UNROLL\n    for (int q = 0; q < Q; q++) {\n        oly_int rest = first + q * %d;\n",
+                 OLY_CUDA_THREADS);
     for (int d = g->rank - 1; d > 0; d--)
         oly_text_add(&w->text,
-                     "    const %s next%d = rest / (%s)task.extent[%d];\n"
-                     "    const int64_t at%d = rest - next%d * (%s)task.extent[%d];\n    rest = next%d;\n",
-                     type, d, type, d, d, d, type, d, d);
-    oly_text_add(&w->text, "    const int64_t at0 = rest;\n");
+                     "        const oly_int next%d = quotient(rest, task.extent[%d], task.divisor[%d]);\n"
+                     "        at%d[q] = rest - next%d * (oly_int)task.extent[%d];\n        rest = next%d;\n",
+                     d, d, d, d, d, d, d);
+    oly_text_add(&w->text, "        at0[q] = rest;\n    }\n");
 }
 
 static void write_loads(writer *w)
@@ -201,22 +254,30 @@ static void write_loads(writer *w)
     const oly_tile_program *p = w->g->program;
     for (int k = 0; k < p->n_loads; k++) {
         const char *type = type_names[p->load_dtype[k]];
-        if (w->spacing[k] == DENSE) {
+        spacing s = w->form.spacing[k];
+        if (s == SCALAR || (s == ROW && w->form.adjacent)) {
+            oly_text_add(&w->text, "    const %s l%d = ((const %s *)task.base[%d])[", type, k, type, k);
+            write_offset(w, k, "0");
+            oly_text_add(&w->text, "];\n");
+        } else if (s == DENSE && w->form.adjacent) {
             oly_text_add(&w->text,
-                         "    const oly_row<%s, V> l%d = *(const oly_row<%s, V> *)((const %s *)task.base[%d] + (", type,
+                         "    const oly_row<%s, L> l%d = *(const oly_row<%s, L> *)((const %s *)task.base[%d] + (", type,
                          k, type, type, k);
-            write_offset(w, k);
+            write_offset(w, k, "0");
             oly_text_add(&w->text, "));\n");
         } else {
-            oly_text_add(&w->text, "    const %s *l%d = (const %s *)task.base[%d] + (", type, k, type, k);
-            write_offset(w, k);
-            oly_text_add(&w->text, ");\n");
-            if (w->spacing[k] != ANY)
-                oly_text_add(&w->text, "    const %s s%d = *l%d;\n", type, k, k);
+            oly_text_add(&w->text,
+                         "    oly_row<%s, L> l%d;\n    OLY_UNROLL\n    for (int j = 0; j < L; j++)\n"
+                         "        l%d.at[j] = ((const %s *)task.base[%d])[",
+                         type, k, k, type, k);
+            write_offset(w, k, w->form.adjacent ? "0" : "j");
+            if (w->form.adjacent)
+                oly_text_add(&w->text, " + j * (oly_int)task.stride[%d][%d]", k, w->g->rank - 1);
+            oly_text_add(&w->text, "];\n");
         }
     }
     for (int k = 0; k < p->n_stores; k++)
-        oly_text_add(&w->text, "    oly_row<%s, V> o%d;\n", type_names[p->store_dtype[k]], k);
+        oly_text_add(&w->text, "    oly_row<%s, L> o%d;\n", type_names[p->store_dtype[k]], k);
 }
 
 static bool is_narrow(uint8_t dtype)
@@ -276,8 +337,10 @@ static void write_instruction(writer *w, const oly_tile_instruction *c, int *iot
         int k = p->n_loads + p->n_stores + *iota;
         oly_text_add(&w->text, "oly_as<%s>(oly_convert(OLY_T_i64, OLY_T_%s, oly_put((int64_t)(task.origin%d + ", to,
                      suffixes[c->to], *iota);
-        write_offset(w, k);
-        oly_text_add(&w->text, " + j * task.stride[%d][%d]))))", k, w->g->rank - 1);
+        write_offset(w, k, w->form.adjacent ? "0" : "j");
+        if (w->form.adjacent)
+            oly_text_add(&w->text, " + j * task.stride[%d][%d]", k, w->g->rank - 1);
+        oly_text_add(&w->text, "))))");
         ++*iota;
     } else {
         write_formula(w, c);
@@ -292,16 +355,12 @@ static void write_body(writer *w)
     const oly_tile_program *p = w->g->program;
     int16_t now[OLY_TILE_REGISTERS], iota = 0, splat = 0;
     int next = 0;
-    oly_text_add(&w->text, "    OLY_UNROLL\n    for (int j = 0; j < V; j++) {\n");
+    oly_text_add(&w->text, "    OLY_UNROLL\n    for (int j = 0; j < L; j++) {\n");
     for (int k = 0; k < p->n_loads; k++) {
         now[p->load_register[k]] = (int16_t)next;
         oly_text_add(&w->text, "        const %s r%d = ", type_names[p->load_dtype[k]], next++);
-        if (w->spacing[k] == DENSE)
-            oly_text_add(&w->text, "l%d.at[j];\n", k);
-        else if (w->spacing[k] == ANY)
-            oly_text_add(&w->text, "l%d[j * task.stride[%d][%d]];\n", k, k, w->g->rank - 1);
-        else
-            oly_text_add(&w->text, "s%d;\n", k);
+        bool one = w->form.spacing[k] == SCALAR || (w->form.spacing[k] == ROW && w->form.adjacent);
+        oly_text_add(&w->text, one ? "l%d;\n" : "l%d.at[j];\n", k);
     }
     for (int i = 0; i < p->n_instructions; i++) {
         oly_tile_instruction c = p->instructions[i];
@@ -327,68 +386,132 @@ static void write_stores(writer *w)
     for (int s = 0; s < p->n_stores; s++) {
         int k = p->n_loads + s;
         const char *type = type_names[p->store_dtype[s]];
-        if (w->spacing[k] == DENSE) {
-            oly_text_add(&w->text, "    *(oly_row<%s, V> *)((%s *)task.base[%d] + (", type, type, k);
-            write_offset(w, k);
+        if (w->form.adjacent) {
+            oly_text_add(&w->text, "    *(oly_row<%s, L> *)((%s *)task.base[%d] + (", type, type, k);
+            write_offset(w, k, "0");
             oly_text_add(&w->text, ")) = o%d;\n", s);
         } else {
-            oly_text_add(&w->text, "    for (int j = 0; j < V; j++)\n        ((%s *)task.base[%d])[(", type, k);
-            write_offset(w, k);
-            oly_text_add(&w->text, ") + j * task.stride[%d][%d]] = o%d.at[j];\n", k, w->g->rank - 1, s);
+            oly_text_add(&w->text, "    OLY_UNROLL\n    for (int j = 0; j < L; j++)\n        ((%s *)task.base[%d])[",
+                         type, k);
+            write_offset(w, k, "j");
+            oly_text_add(&w->text, "] = o%d.at[j];\n", s);
         }
     }
 }
 
+static const char prelude[] =
+    "#include \"element.h\"\n"
+    "template <class T, int L> struct alignas(L == 1 ? (sizeof(T) < 8 ? sizeof(T) : 8) : sizeof(T) * L) oly_row {\n"
+    "    T at[L];\n};\n"
+    "OLY_DEVICE oly_value oly_words(uint64_t lo, uint64_t hi)\n{\n    oly_value v;\n    v.lo = lo, v.hi = hi;\n"
+    "    return v;\n}\n";
+static const char small_quotient[] =
+    "typedef int32_t oly_int;\n"
+    "OLY_DEVICE oly_int quotient(oly_int n, int64_t, uint64_t divisor)\n{\n"
+    "    const uint32_t high = (uint32_t)((uint64_t)(uint32_t)n * (uint32_t)divisor >> 32);\n"
+    "    return (oly_int)((high + (uint32_t)n) >> (int)(divisor >> 32));\n}\n";
+static const char large_quotient[] = "typedef int64_t oly_int;\n"
+                                     "OLY_DEVICE oly_int quotient(oly_int n, int64_t extent, uint64_t)\n{\n"
+                                     "    return n / extent;\n}\n";
+static const char adjacent_kernel[] =
+    "    const oly_int rows = (oly_int)task.n / %d, more = (oly_int)task.n - rows * %d, number = "
+    "(oly_int)oly_index();\n"
+    "    for (oly_int i = number; i < rows; i += (oly_int)oly_stride())\n        group<%d>(task, i * %d);\n"
+    "    if (number < more)\n        group<1>(task, rows * %d + number);\n}\n";
+static const char spread_kernel[] =
+    "    const oly_int n = (oly_int)task.n, step = (oly_int)oly_blocks() * %d;\n"
+    "    for (oly_int i = (oly_int)oly_block() * %d + oly_thread(); i < n; i += step) {\n"
+    "        if (i + %d < n) {\n            group<%d>(task, i);\n            continue;\n        }\n"
+    "        for (oly_int j = i; j < n; j += %d)\n            group<1>(task, j);\n    }\n}\n";
+
 static void write_kernel(writer *w)
 {
+    int width = w->form.width, chunk = width * OLY_CUDA_THREADS;
+    oly_text_add(&w->text, "%s%s", prelude, w->form.small ? small_quotient : large_quotient);
+    write_task(w);
     oly_text_add(
         &w->text,
-        "#include \"element.h\"\n"
-        "template <class T, int V> struct alignas(V == 1 ? (sizeof(T) < 8 ? sizeof(T) : 8) : sizeof(T) * V) oly_row {\n"
-        "    T at[V];\n};\n"
-        "OLY_DEVICE oly_value oly_words(uint64_t lo, uint64_t hi)\n{\n    oly_value v;\n    v.lo = lo, v.hi = hi;\n"
-        "    return v;\n}\n");
-    write_task(w);
-    oly_text_add(&w->text, "template <int V> OLY_DEVICE void group(const group_task &task, int64_t i)\n{\n");
+        "template <int L> OLY_DEVICE void group(const group_task &task, oly_int first)\n{\n    enum { Q = %s };\n",
+        w->form.adjacent ? "1" : "L");
     write_indexes(w);
     write_loads(w);
     write_body(w);
     write_stores(w);
-    oly_text_add(&w->text,
-                 "}\nOLY_KERNEL_BOUNDED(oly_group, group_task, %d, 1)\n{\n"
-                 "    const int64_t rows = task.n / %d;\n"
-                 "    for (int64_t i = oly_index(); i < rows; i += oly_stride())\n        group<%d>(task, i * %d);\n",
-                 THREADS, w->width, w->width, w->width);
-    if (w->width > 1)
-        oly_text_add(&w->text,
-                     "    if (oly_index() < task.n - rows * %d)\n        group<1>(task, rows * %d + oly_index());\n",
-                     w->width, w->width);
-    oly_text_add(&w->text, "}\n");
+    oly_text_add(&w->text, "}\nOLY_KERNEL_BOUNDED(oly_group, group_task, %d, 1)\n{\n", OLY_CUDA_THREADS);
+    if (w->form.adjacent)
+        oly_text_add(&w->text, adjacent_kernel, width, width, width, width, width);
+    else
+        oly_text_add(&w->text, spread_kernel, chunk, chunk, chunk - OLY_CUDA_THREADS, width, OLY_CUDA_THREADS);
 }
 
-oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, oly_cuda_launch *launch, char **text)
+/* -- keys ------------------------------------------------------------------------------------------------------------------------- */
+
+/* What an instruction contributes to the text. */
+typedef struct short_instruction {
+    uint16_t op;
+    uint8_t dtype, to;
+    int16_t in[3], out;
+} short_instruction;
+
+static size_t key_size(const oly_tile_program *p)
 {
-    fields f = {.at = launch->task};
-    writer w = {.g = g, .small = g->n < INT32_MAX};
-    *text = NULL;
-    if (g->n_operands + n_splats(g->program) > OLY_CUDA_OPERANDS)
+    return sizeof(form) + 3 * sizeof(int32_t) + (size_t)(p->n_loads + p->n_stores) * 3 +
+           (size_t)p->n_instructions * sizeof(short_instruction);
+}
+
+static char *add_bytes(char *at, const void *bytes, size_t n)
+{
+    memcpy(at, bytes, n);
+    return at + n;
+}
+
+static void write_key(const oly_tile_program *p, const form *f, char *at)
+{
+    int32_t counts[3] = {p->n_instructions, p->n_loads, p->n_stores};
+    at = add_bytes(at, f, sizeof *f);
+    at = add_bytes(at, counts, sizeof counts);
+    at = add_bytes(at, p->load_register, (size_t)p->n_loads * sizeof *p->load_register);
+    at = add_bytes(at, p->load_dtype, (size_t)p->n_loads);
+    at = add_bytes(at, p->store_register, (size_t)p->n_stores * sizeof *p->store_register);
+    at = add_bytes(at, p->store_dtype, (size_t)p->n_stores);
+    for (int i = 0; i < p->n_instructions; i++) {
+        const oly_tile_instruction *c = &p->instructions[i];
+        short_instruction s = {c->op, c->dtype, c->to, {c->in[0], c->in[1], c->in[2]}, c->out};
+        at = add_bytes(at, &s, sizeof s);
+    }
+}
+
+static char *make_text(const void *of)
+{
+    writer w = *(const writer *)of;
+    write_kernel(&w);
+    if (!w.text.failed)
+        return w.text.chars;
+    oly_text_free(&w.text);
+    return NULL;
+}
+
+oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, bool *launched)
+{
+    oly_cuda_launch launch = {.kernel = "oly_group", .threads = OLY_CUDA_THREADS};
+    fields f = {.at = launch.task};
+    writer w = {.g = g};
+    *launched = false;
+    if (g->n_operands > OLY_CUDA_OPERANDS)
         return OLY_OK;
     fill_task(g, &f);
     if (f.failed)
         return OLY_OK;
-    for (int k = 0; k < g->n_operands; k++)
-        w.spacing[k] = k < n_memory(g) ? (uint8_t)spacing_of(g, k) : ANY;
-    choose_width(&w);
-    write_kernel(&w);
-    if (w.text.failed) {
-        oly_text_free(&w.text);
-        return oly_fail(OLY_MEMORY, "out of memory for the text of a kernel");
-    }
-    *text = w.text.chars;
-    launch->source = *text;
-    launch->kernel = "oly_group";
-    launch->threads = THREADS;
-    launch->blocks = oly_cuda_blocks(l, g->n, (int64_t)THREADS * w.width);
-    launch->task_bytes = f.used;
-    return OLY_OK;
+    choose_form(g, &w.form);
+    char key[key_size(g->program)];
+    write_key(g->program, &w.form, key);
+    launch.blocks = oly_cuda_blocks(l, g->n, (int64_t)OLY_CUDA_THREADS * w.form.width);
+    launch.task_bytes = f.used;
+    oly_cuda_generated generated = {.key = key,
+                                    .key_bytes = sizeof key,
+                                    .work = (double)g->n *
+                                            (g->program->n_instructions > 0 ? g->program->n_instructions : 1),
+                                    .text = make_text,
+                                    .of = &w};
+    return l->generated(l->context, &generated, &launch, launched);
 }

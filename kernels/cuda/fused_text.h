@@ -16,7 +16,7 @@ typedef struct oly_cuda_group {
     char *const *base;     /* [loads and stores] */
 } oly_cuda_group;
 
-/* Fills in the launch; *text: its source, which the caller frees; NULL: the task would be too large, and the group must be
- * interpreted. fails OLY_MEMORY. */
-oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, oly_cuda_launch *launch, char **text);
+/* Launches the group's own kernel (l->generated). *launched: false where there is none (yet), or its task would be too large: the group must
+ * be interpreted. */
+oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, bool *launched);
 #endif

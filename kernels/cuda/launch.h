@@ -10,14 +10,22 @@
 #define OLY_CUDA_TASK_BYTES 4000
 
 typedef struct oly_cuda_launch {
-    const char *module; /* the file of the kernel, without .cu; NULL: `source` */
+    const char *module; /* the file of the kernel, without .cu; of generated ones NULL */
     const char *kernel;
-    const char *source; /* a generated kernel's text, to be compiled at run time (fused_text.h) */
     unsigned blocks, threads;
     unsigned shared; /* bytes of dynamic shared memory */
     size_t task_bytes;
     _Alignas(16) unsigned char task[OLY_CUDA_TASK_BYTES];
 } oly_cuda_launch;
+
+/* A kernel whose text is made at run time. Equal keys have equal texts. */
+typedef struct oly_cuda_generated {
+    const void *key;
+    size_t key_bytes;
+    double work;                   /* of this launch: operations on elements */
+    char *(*text)(const void *of); /* its source, includes element.h; to be freed; NULL: out of memory */
+    const void *of;
+} oly_cuda_generated;
 
 /* What a family of kernels needs of its caller. All launches of a call go to one stream, in order. */
 typedef struct oly_cuda_launcher {
@@ -29,6 +37,9 @@ typedef struct oly_cuda_launcher {
     oly_status (*constant)(void *context, const void *data, size_t bytes, const void **at);
     /* Memory of the device for the launches of this call, 256-byte aligned, beside what plans give. */
     oly_status (*scratch)(void *context, size_t bytes, void **at);
+    /* Launches a generated kernel if it has been compiled. *launched: false: not (yet), and the caller launches others that do the same.
+     * NULL: none are generated. */
+    oly_status (*generated)(void *context, const oly_cuda_generated *g, const oly_cuda_launch *launch, bool *launched);
 } oly_cuda_launcher;
 
 /* Each: whether there is a kernel for the task (if not, the caller computes it on the host), and its launches. Pointers are
@@ -39,9 +50,9 @@ oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, voi
 oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64_t n, void *to, const void *element);
 
 bool oly_cuda_has_tile(const oly_tile_program *program);
-/* fused: generate a kernel for the program (launch.source) instead of interpreting it. */
+/* By a kernel of its own, where the launcher has one; else interpreted. */
 oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *program, const oly_tile_box *box,
-                         const oly_tile_operand *loads, const oly_tile_operand *stores, bool fused);
+                         const oly_tile_operand *loads, const oly_tile_operand *stores);
 
 bool oly_cuda_has_reduce(const oly_reduce_task *t);
 oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t, const void *in, void *out);

@@ -121,7 +121,7 @@ static oly_status interpret(const oly_cuda_launcher *l, const oly_cuda_group *g)
 }
 
 oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *program, const oly_tile_box *box,
-                         const oly_tile_operand *loads, const oly_tile_operand *stores, bool fused)
+                         const oly_tile_operand *loads, const oly_tile_operand *stores)
 {
     int n_iotas = 0;
     for (int i = 0; i < program->n_instructions; i++)
@@ -141,16 +141,8 @@ oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *pro
     for (int i = 0, iota = 0; i < program->n_instructions; i++)
         if (program->instructions[i].op == OLY_TILE_iota)
             origin[iota++] = iota_origin(&program->instructions[i], box);
-    if (fused) {
-        oly_cuda_launch launch = {0};
-        char *text = NULL;
-        oly_status st = oly_cuda_fused(l, &g, &launch, &text);
-        if (!st && text)
-            st = l->launch(l->context, &launch);
-        bool done = text != NULL;
-        free(text);
-        if (st || done)
-            return st;
-    }
-    return interpret(l, &g);
+    bool launched = false;
+    if (l->generated)
+        OLY_TRY(oly_cuda_fused(l, &g, &launched));
+    return launched ? OLY_OK : interpret(l, &g);
 }

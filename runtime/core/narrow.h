@@ -4,8 +4,10 @@
  * type. Callable by all, kernels included. */
 #ifndef OLY_CORE_NARROW_H
 #define OLY_CORE_NARROW_H
+#ifndef __CUDACC_RTC__ /* which has no headers, and knows what is used of these */
 #include <stdint.h>
 #include <string.h>
+#endif
 
 #ifndef OLY_NARROW_INLINE /* kernels/cuda has other qualifiers */
 #define OLY_NARROW_INLINE static inline

@@ -16,7 +16,6 @@ static void *emulated_kernels;
 static void (*run_emulated)(const emulated_kernel *, const void *, emulated_size, emulated_size, size_t);
 static void *kept[MOST_KEPT]; /* constants and scratch memory */
 static int n_kept, n_launched;
-static char last_source[65536];
 
 /* Folder of the emulated libraries, beside the test program. */
 static const char *emulated_folder(void)
@@ -51,10 +50,6 @@ static oly_status run_launch(void *context, const oly_cuda_launch *l)
     char name[128];
     (void)context;
     n_launched++;
-    if (l->source) {
-        snprintf(last_source, sizeof last_source, "%s", l->source);
-        return OLY_OK;
-    }
     snprintf(name, sizeof name, "%s__emulated", l->kernel);
     const emulated_kernel *k = dlsym(emulated_kernels, name);
     if (!k)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which GPUs there are, their contexts and streams. See gpus.h. */
 #include "device/cuda/gpus.h"
+#include "device/cuda/generated.h"
 #include "device/cuda/modules.h"
 #include "core/hash.h"
 #include "core/option.h"
@@ -289,6 +290,7 @@ void oly_gpus_stop(void)
             stop();
     }
     oly_cuda_constants_stop();
+    oly_cuda_generated_stop();
     oly_cuda_modules_stop();
     for (int d = 0; d < OLY_MOST_MEMORIES; d++)
         stop_device(&all.device[d]);

@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launching kernels in a device's stream. See launcher.h. */
 #include "run/cuda/launcher.h"
+#include "device/cuda/generated.h"
 #include "device/cuda/modules.h"
 #include "run/device_counts.h"
+
+static oly_status start(const oly_cuda_launching *l, const oly_cuda_launch *x, CUfunction f)
+{
+    void *task = (void *)(uintptr_t)x->task, *parameters[] = {task};
+    oly_count(&oly_device_counted.launches, 1);
+    return oly_cuda_check(
+        oly_driver.cuLaunchKernel(f, x->blocks, 1, 1, x->threads, 1, 1, x->shared, l->device->stream, parameters, NULL),
+        x->kernel, l->device->gpu->label);
+}
 
 static oly_status launch(void *context, const oly_cuda_launch *x)
 {
     const oly_cuda_launching *l = context;
-    const oly_gpu *g = l->device->gpu;
     CUfunction f;
-    OLY_TRY(oly_cuda_function(g, x->module, x->kernel, x->shared, &f));
-    oly_count(&oly_device_counted.launches, 1);
-    void *task = (void *)(uintptr_t)x->task, *parameters[] = {task};
-    return oly_cuda_check(
-        oly_driver.cuLaunchKernel(f, x->blocks, 1, 1, x->threads, 1, 1, x->shared, l->device->stream, parameters, NULL),
-        x->kernel, g->label);
+    OLY_TRY(oly_cuda_function(l->device->gpu, x->module, x->kernel, x->shared, &f));
+    return start(l, x, f);
+}
+
+static oly_status generated(void *context, const oly_cuda_generated *g, const oly_cuda_launch *x, bool *launched)
+{
+    const oly_cuda_launching *l = context;
+    const oly_cuda_source source = {
+        .key = g->key, .key_bytes = g->key_bytes, .work = g->work, .kernel = x->kernel, .text = g->text, .of = g->of};
+    CUfunction f = oly_cuda_generated_function(l->device->gpu, &source);
+    *launched = f != NULL;
+    return f ? start(l, x, f) : OLY_OK;
 }
 
 static oly_status constant(void *context, const void *data, size_t bytes, const void **at)
@@ -108,7 +123,8 @@ oly_status oly_cuda_launching_begin(oly_cuda_launching *l, int device)
                                       .processors = l->device->gpu->processors,
                                       .launch = launch,
                                       .constant = constant,
-                                      .scratch = scratch};
+                                      .scratch = scratch,
+                                      .generated = generated};
     return oly_gpu_enter(l->device->gpu);
 }
 

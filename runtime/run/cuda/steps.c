@@ -26,7 +26,10 @@ static oly_status launch_tile(const oly_cuda_launcher *l, void *const *base, con
         stores[k].base = at(base, &w->stores[k]);
         memcpy(stores[k].stride, w->stores[k].stride, strides);
     }
-    return oly_cuda_tile(l, p, &w->box, loads, stores, false);
+    oly_cuda_launcher own = *l;
+    if (!step->tile.compiles)
+        own.generated = NULL;
+    return oly_cuda_tile(&own, p, &w->box, loads, stores);
 }
 
 static oly_status launch_reduce(const oly_cuda_launcher *l, void *const *base, const oly_step *step, int device)

@@ -158,6 +158,12 @@ static bool write_file(const char *folder, const char *name, const char *text)
 {
     char path[2 * PATH];
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    char *slash = strrchr(name, '/') ? strrchr(path, '/') : NULL;
+    if (slash) { /* "cpu/math_single.h" */
+        *slash = 0;
+        mkdir(path, 0700);
+        *slash = '/';
+    }
     FILE *f = fopen(path, "w");
     bool ok = f && fputs(text, f) >= 0;
     return f ? fclose(f) == 0 && ok : false;
@@ -254,6 +260,12 @@ static bool compile(struct _nvrtcProgram *p, const char *object)
         snprintf(command, sizeof command, "%s/%s", folder, p->header_name[k]);
         unlink(command);
     }
+    for (int k = 0; k < p->n_headers; k++)
+        if (strchr(p->header_name[k], '/')) {
+            snprintf(command, sizeof command, "%s/%s", folder, p->header_name[k]);
+            *strrchr(command, '/') = 0;
+            rmdir(command);
+        }
     rmdir(folder);
     return ok;
 }
