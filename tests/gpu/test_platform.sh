@@ -70,6 +70,8 @@ OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 tests/gpu/emulated "$build/test
 result $? 'shards in device memory; devices are printed'
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/tests/test_gpu_detours" >"$scratch/why" 2>&1
 result $? 'what has kernels is not computed on the host'
+OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 BUILD=$build tests/gpu/emulated "$build/tests/test_gpu_steps" >"$scratch/why" 2>&1
+result $? 'nothing that has a kernel is computed on the host'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'
