@@ -79,6 +79,20 @@ OLY_DEVICE void oly_store(int dtype, char *base, int64_t i, float x)
         oly_narrow_to(dtype, base, i, x);
 }
 
+/* To the type of the element. */
+template <class A> OLY_DEVICE A oly_rounded(int, A x)
+{
+    return x;
+}
+OLY_DEVICE float oly_rounded(int dtype, float x)
+{
+    uint64_t bits;
+    if (dtype == OLY_T_f32)
+        return x;
+    oly_narrow_to(dtype, (char *)&bits, 0, x);
+    return oly_widened_at(dtype, (const char *)&bits, 0);
+}
+
 /* -- two elements, as in cpu/two_elements.h: products of complex numbers are C's, their order knows no NaN ----------------------------- */
 template <class A> OLY_DEVICE A oly_joined(int c, A x, A y)
 {

@@ -7,6 +7,8 @@
 #include "local_table.h"
 #include <string.h>
 
+enum { FEW = 64 }; /* positions of a batch that each thread looks at, sooner than they are sorted */
+
 /* What updates are combined with: operand 0's elements where its box is, elsewhere values that do not change a sum. */
 static oly_status begin_part(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, char *out)
 {
@@ -67,6 +69,34 @@ static oly_cuda_scatter_task describe(const oly_local_task *t, const void *updat
     return s;
 }
 
+static oly_status start(const oly_cuda_launcher *l, const char *kernel, oly_cuda_scatter_task *s, int64_t threads)
+{
+    s->n = threads;
+    return oly_cuda_start(l, "scatter", kernel, oly_cuda_blocks(l, threads, OLY_CUDA_THREADS), OLY_CUDA_THREADS, s,
+                          sizeof *s);
+}
+
+/* Integer sums, largest and smallest do not depend on the order of updates. */
+static bool any_order(const oly_cuda_scatter_task *s)
+{
+    bool integer = s->dtype == OLY_INT32 || s->dtype == OLY_UINT32 || s->dtype == OLY_INT64 || s->dtype == OLY_UINT64;
+    return integer &&
+           (s->combiner == OLY_COMBINE_SUM || s->combiner == OLY_COMBINE_MIN || s->combiner == OLY_COMBINE_MAX);
+}
+
+/* Positions with the same place follow each other, in their order. `elements`: of the result. */
+static oly_status sort_positions(const oly_cuda_launcher *l, oly_cuda_scatter_task *s, int64_t elements)
+{
+    oly_cuda_sorter sorter = {.l = l, .lines = 1, .n = s->count, .wide = true};
+    oly_cuda_key key = {.base = s->place, .dtype = OLY_INT64, .kind = OLY_CUDA_KEY_PLACE, .step = 1};
+    for (uint64_t most = (uint64_t)elements; most; most >>= 8)
+        key.bytes++;
+    OLY_TRY(oly_cuda_order(&sorter, &key));
+    s->order = sorter.numbers[sorter.now];
+    s->sorted = (const uint64_t *)(const void *)sorter.keys[sorter.now];
+    return OLY_OK;
+}
+
 oly_status oly_cuda_scatter(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
                             void *scratch)
 {
@@ -78,7 +108,11 @@ oly_status oly_cuda_scatter(const oly_cuda_launcher *l, const oly_local_task *t,
         return OLY_OK;
     OLY_TRY(oly_cuda_find_places(l, t, in, &s.count, &places));
     s.place = places;
-    s.n = s.count / s.each * s.n_window;
-    return oly_cuda_start(l, "scatter", s.combiner < 0 ? "oly_scatter_replace_few" : "oly_scatter_few",
-                          oly_cuda_blocks(l, s.n, OLY_CUDA_THREADS), OLY_CUDA_THREADS, &s, sizeof s);
+    if (any_order(&s))
+        return start(l, "oly_scatter_atomic", &s, s.count * s.n_window);
+    if (s.each <= FEW || s.count > UINT32_MAX / 2)
+        return start(l, s.combiner < 0 ? "oly_scatter_replace_few" : "oly_scatter_few", &s,
+                     s.count / s.each * s.n_window);
+    OLY_TRY(sort_positions(l, &s, oly_local_count(&t->out, -1)));
+    return start(l, s.combiner < 0 ? "oly_scatter_replace_sorted" : "oly_scatter_sorted", &s, s.count * s.n_window);
 }

@@ -3,19 +3,6 @@
  * for each result. `value`: the identity, which is also what padding reads. */
 #include "windows.h"
 
-template <class A> OLY_DEVICE A rounded(int, A x)
-{
-    return x;
-}
-OLY_DEVICE float rounded(int dtype, float x)
-{
-    uint64_t bits;
-    if (dtype == OLY_T_f32)
-        return x;
-    oly_narrow_to(dtype, (char *)&bits, 0, x);
-    return oly_widened_at(dtype, (const char *)&bits, 0);
-}
-
 template <class A> OLY_DEVICE void window(const oly_cuda_local_task &t)
 {
     const oly_cuda_box &x = t.in[0];
@@ -34,7 +21,7 @@ template <class A> OLY_DEVICE void window(const oly_cuda_local_task &t)
             A next = identity;
             if (oly_tap_offset(t, position, tap, &offset))
                 oly_load(dtype, x.base, base + offset, &next);
-            sum = k ? rounded(dtype, oly_combined(c, sum, next)) : next;
+            sum = k ? oly_rounded(dtype, oly_combined(c, sum, next)) : next;
             oly_next_tap(t, tap);
         }
         oly_store(dtype, t.out.base, i, sum);

@@ -113,7 +113,7 @@ static bool queue(oly_run *r, int d, oly_device_set uses, const oly_work_kind *k
     struct oly_base_copy *copy = hold_base(r);
     queued *q = copy ? oly_malloc(sizeof *q + bytes) : NULL;
     if (q) {
-        *q = (queued){{r, d, copy->base, q->what}, kind, uses, copy, r->label, r->execution};
+        *q = (queued){{r, d, copy->base, q->what, uses}, kind, uses, copy, r->label, r->execution};
         memcpy(q->what, what, bytes);
         if (oly_platform_get()->submit(r->plan->devices[d], compute_queued, q))
             return true;
@@ -192,9 +192,9 @@ static oly_status follow_users(oly_run *r, const oly_device_set *uses)
 
 /* A device with kernels of its own launches them, in its order; what it has none for is computed on the host, when it has done all
  * that was launched before. */
-static oly_status launch(oly_run *r, int d, const oly_work_kind *kind, const void *what)
+static oly_status launch(oly_run *r, int d, oly_device_set uses, const oly_work_kind *kind, const void *what)
 {
-    const oly_device_work w = {r, d, r->base, what};
+    const oly_device_work w = {r, d, r->base, what, uses};
     oly_status st = OLY_OK;
     if (oly_executor_get()->launch && oly_executor_get()->launch(&w, kind->of, &st))
         return st;
@@ -206,11 +206,11 @@ static oly_status submit_or_compute(oly_run *r, int d, oly_device_set uses, cons
                                     size_t bytes)
 {
     if (!oly_platform_get()->submit)
-        return launch(r, d, kind, what);
+        return launch(r, d, uses, kind, what);
     if (queue(r, d, uses, kind, what, bytes))
         return OLY_OK;
     OLY_TRY(oly_drain_device(r, d)); /* and with it the devices it comes after */
-    compute_now(&(oly_device_work){r, d, r->base, what}, uses, kind);
+    compute_now(&(oly_device_work){r, d, r->base, what, uses}, uses, kind);
     return OLY_OK;
 }
 

@@ -29,10 +29,11 @@ static inline oly_device_set oly_device_with(const oly_run *r, int cell)
 
 /* A device's share of a step. */
 typedef struct oly_device_work {
-    oly_run *run;      /* outlives the work: runs end by draining */
-    int device;        /* of the plan */
-    void *const *base; /* the run's at submission: loops swap buffers meanwhile */
-    const void *what;  /* the caller's, copied */
+    oly_run *run;        /* outlives the work: runs end by draining */
+    int device;          /* of the plan */
+    void *const *base;   /* the run's at submission: loops swap buffers meanwhile */
+    const void *what;    /* the caller's, copied */
+    oly_device_set uses; /* the devices whose memory it uses */
 } oly_device_work;
 
 /* What `what` is. */

@@ -16,8 +16,9 @@ static int draw_indexed(drawn *w, int64_t *position, bool updates)
     int64_t extent[OLY_MAX_RANK];
     for (int d = 0; d < rank; d++)
         extent[d] = small();
-    while (rank == 4 && extent[0] * extent[1] * extent[2] * extent[3] > 30000)
-        extent[3] = 1;
+    for (int64_t d = 0, n = 1; d < rank; n *= extent[d++])
+        if (n * extent[d] > 30000)
+            extent[d] = 1;
     *w = (drawn){.t = {.n_batch = n_batch, .mode = (oly_index_mode)random_below(4), .partial = random_below(3) == 0}};
     for (int d = n_batch; d < rank; d++)
         if (random_below(2) || (d == rank - 1 && w->t.n_axes == 0))
@@ -89,7 +90,13 @@ static void scatters(void **state)
         w.t.n_in = 2 + w.t.n_axes;
         w.t.partial = w.t.partial && w.t.op == OLY_LOCAL_SCATTER_ADD;
         w.t.out = w.in[0];
-        int first = w.t.axes[0];
+        int first = w.t.axes[0], most = 30000;
+        for (int d = 0; d < w.in[0].rank; d++)
+            most /= (int)w.in[0].extent[d];
+        if (positions > w.t.n_batch && most > 65 && random_below(2)) /* many meet */
+            extent[positions - 1] = 65 + random_below(most - 65);
+        for (int k = w.t.n_batch; k < positions - 1 && extent[positions - 1] > 65; k++)
+            extent[k] = 1;
         if (w.t.partial && w.in[0].extent[first] > 1) { /* a part of what is added to */
             w.in[0].extent[first]--;
             w.in[0].origin[first] += random_below(2);

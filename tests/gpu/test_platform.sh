@@ -72,6 +72,8 @@ OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/test
 result $? 'what has kernels is not computed on the host'
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 BUILD=$build tests/gpu/emulated "$build/tests/test_gpu_steps" >"$scratch/why" 2>&1
 result $? 'nothing that has a kernel is computed on the host'
+EMULATED_PEERS=0 GPUS=2 gpu 1x4 "$build/tests/oracle" tests/oracle/prog >"$scratch/why" 2>&1
+result $? 'GPUs that do not reach each other'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

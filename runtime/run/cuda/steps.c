@@ -134,13 +134,13 @@ static bool has_kernels(const oly_device_work *w, oly_work_of of)
     }
 }
 
-/* Can the device's kernels use the memory of all devices of the plan? */
+/* Can the device's kernels use the memory of all devices that the share uses? */
 static bool reaches_all(const oly_device_work *w)
 {
     const oly_plan *plan = w->run->plan;
     const oly_gpu *own = oly_cuda_device_at(plan->devices[w->device])->gpu;
     for (int d = 0; d < plan->n_devices; d++)
-        if (!oly_gpu_reaches(own, oly_cuda_device_at(plan->devices[d])->gpu))
+        if (w->uses & oly_one_device(d) && !oly_gpu_reaches(own, oly_cuda_device_at(plan->devices[d])->gpu))
             return false;
     return true;
 }
