@@ -63,6 +63,11 @@ oly_status oly_cuda_combine(const oly_cuda_launcher *l, oly_combiner c, oly_dtyp
                             const int *counts, const void *const *sources, int n_outs, void *const *outs, int64_t begin,
                             int64_t end);
 
+bool oly_cuda_has_stencil(const oly_stencil *s);
+/* The whole written part: what all chunks of oly_stencil_run compute. */
+oly_status oly_cuda_stencil(const oly_cuda_launcher *l, const oly_stencil *s, const oly_stencil_field *f, int steps,
+                            const void *source, void *destination);
+
 bool oly_cuda_has_gemm(const oly_gemm_task *t);
 /* parts: of the result that are computed, of those of oly_gemm_part_at; NULL: all of it. */
 oly_status oly_cuda_gemm(const oly_cuda_launcher *l, const oly_gemm_task *t, const oly_gemm_part *parts, int n_parts,

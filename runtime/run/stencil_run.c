@@ -99,9 +99,28 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
     return (most + 63) / 64 * 64;
 }
 
+static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
+
+/* Where some tiles are late, all are computed with those; else with the early ones. */
+bool oly_stencil_now(const oly_passes *p, void *const *base, int device, oly_stencil_share_now *now)
+{
+    const sweep *s = (const sweep *)p;
+    const oly_plan *plan = p->run->plan;
+    if (p->kind != &kind)
+        return false;
+    oly_stencil_share tiles = share_of(s, device);
+    *now = (oly_stencil_share_now){.stencil = stencil_of(s),
+                                   .field = field(s, device),
+                                   .steps = s->steps,
+                                   .from = base[oly_cell(plan, device, s->from)],
+                                   .to = base[oly_cell(plan, device, s->to)],
+                                   .begins = p->part == OLY_TILES_ALL ||
+                                             (p->part == OLY_TILES_EARLY) == (tiles.n_inner == tiles.n)};
+    return true;
+}
+
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
-    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
     sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step}};
     return oly_run_passes(&s.passes);
 }

@@ -6,6 +6,19 @@
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step);
 
+struct oly_passes;
+/* A device's share of a pass under way, for executors that compute it as a whole. base: of the device's work. False: another kind of loop. */
+typedef struct oly_stencil_share_now {
+    const oly_stencil *stencil;
+    const oly_stencil_field *field;
+    int steps;
+    const void *from;
+    void *to;
+    bool
+        begins; /* false: tiles that need no messages come before or after these, and the share is computed with the others */
+} oly_stencil_share_now;
+bool oly_stencil_now(const struct oly_passes *p, void *const *base, int device, oly_stencil_share_now *now);
+
 size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step); /* see tile_memory.h */
 
 /* time_tiling_run.c */

@@ -2,6 +2,7 @@
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
 #include "run/cuda/launcher.h"
+#include "run/stencil_run.h"
 #include "run/cuda/products.h"
 #include <string.h>
 
@@ -121,6 +122,22 @@ static oly_status launch_sums(const oly_cuda_launcher *l, const oly_device_work 
     return OLY_OK;
 }
 
+/* -- passes of stencil loops ------------------------------------------------------------------------------------------------------ */
+
+static bool has_tiles(const oly_device_work *w)
+{
+    oly_stencil_share_now now;
+    return oly_stencil_now(w->what, w->base, w->device, &now) && oly_cuda_has_stencil(now.stencil);
+}
+
+static oly_status launch_tiles(const oly_cuda_launcher *l, const oly_device_work *w)
+{
+    oly_stencil_share_now now;
+    if (!oly_stencil_now(w->what, w->base, w->device, &now) || !now.begins)
+        return OLY_OK;
+    return oly_cuda_stencil(l, now.stencil, now.field, now.steps, now.from, now.to);
+}
+
 /* -- shares ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool has_kernels(const oly_device_work *w, oly_work_of of)
@@ -130,6 +147,7 @@ static bool has_kernels(const oly_device_work *w, oly_work_of of)
     case OLY_WORK_STEP: return has_step(w->what, w->device);
     case OLY_WORK_COPIES: return has_copies(w);
     case OLY_WORK_SUMS: return oly_cuda_has_combine(sums->combiner, sums->dtype);
+    case OLY_WORK_TILES: return has_tiles(w);
     default: return false;
     }
 }
@@ -155,6 +173,7 @@ bool oly_cuda_launch_share(const oly_device_work *w, oly_work_of of, oly_status 
         return true;
     *st = of == OLY_WORK_STEP     ? launch_step(&l, w)
           : of == OLY_WORK_COPIES ? launch_copies(&l.launcher, w)
+          : of == OLY_WORK_TILES  ? launch_tiles(&l.launcher, w)
                                   : launch_sums(&l.launcher, w);
     oly_cuda_launching_end(&l);
     return true;
