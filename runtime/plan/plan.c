@@ -452,6 +452,8 @@ static oly_status rewrite(oly_planner *p)
         OLY_TRY(oly_graph_cancel_rearrangements(g));
     if (oly_enabled(OLY_OPTIMISATION_FLIP_PROPAGATION))
         OLY_TRY(oly_graph_flip(g));
+    if (oly_enabled(OLY_OPTIMISATION_COMMON_SUBEXPRESSIONS))
+        OLY_TRY(oly_graph_share(g));
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
         OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))
