@@ -217,7 +217,7 @@ static bool wide_needed(const product *p, const void *a, const void *b, void *c)
 #define TRY_TILED(s, T)                                                                                                \
     static bool try_##s(const product *p, const T *a, const T *b, T *c)                                                \
     {                                                                                                                  \
-        if (p->m < LEAST_TILED)                                                                                        \
+        if (p->m < LEAST_TILED || p->k == 0)                                                                           \
             return true;                                                                                               \
         tiled_##s(p, a, b, c);                                                                                         \
         return false;                                                                                                  \

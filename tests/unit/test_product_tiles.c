@@ -51,6 +51,8 @@ static oly_gemm_task drawn(oly_dtype dtype)
     } else if (draw(2)) {
         t.m = 1 + draw(10), t.n = 1 + draw(100);
     }
+    if (draw(8) == 0)
+        t.k = 0;
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(3);
     t.a_row = a_turned ? 1 : t.k + gap;
