@@ -4,6 +4,7 @@
 #include "divergence.h"
 #include "core/error.h"
 #include "core/events.h"
+#include "core/machine.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <sched.h>
@@ -415,6 +416,13 @@ oly_status oly_divergence_look(void)
     return oly_divergence_known() ? oly_divergence_fail() : OLY_OK;
 }
 
+/* Long enough for every rank to run, also where many share a core. */
+static int64_t moment_ns(void)
+{
+    int cores = oly_machine_get()->cores, each = oly_world_core_ranks() / (4 * (cores > 0 ? cores : 1));
+    return MOMENT_NS * (each < 1 ? 1 : each > 16 ? 16 : each);
+}
+
 /* -- coming apart ---------------------------------------------------------------------------------------- */
 
 void oly_divergence_failed(oly_status status)
@@ -437,7 +445,7 @@ void oly_divergence_failed(oly_status status)
 /* Waits for a moment for a verdict. */
 static void await_verdict(void)
 {
-    for (int64_t end = now_ns() + MOMENT_NS; !oly_divergence_known() && now_ns() < end;) {
+    for (int64_t end = now_ns() + moment_ns(); !oly_divergence_known() && now_ns() < end;) {
         pthread_mutex_lock(&state.lock);
         receive_locked();
         pthread_mutex_unlock(&state.lock);
@@ -527,7 +535,7 @@ void oly_divergence_await_reports(void)
         if (r != oly_world_rank())
             send_locked(new_parcel(TOLD, 0), r);
     pthread_mutex_unlock(&state.lock);
-    for (int64_t end = now_ns() + MOMENT_NS; now_ns() < end;) {
+    for (int64_t end = now_ns() + moment_ns(); now_ns() < end;) {
         pthread_mutex_lock(&state.lock);
         receive_locked();
         bool all = state.told >= n - 1;

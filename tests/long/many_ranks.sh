@@ -20,9 +20,9 @@ try() {
     result $? "$name on $layout, $((SECONDS - began)) s"
 }
 try steps on "$layout" "$build/tests/test_steps"
-try parts on "$layout" "$build/tests/test_divergence_parts"
+try parts env DIVERGENCE=0/6 launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 600 "$build/tests/test_divergence_parts"
 try "correct programs" env NONE_PROGRAMS=20 launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 300 "$build/tests/test_divergence_none"
-try divergence launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 600 "$build/tests/test_divergence"
+try divergence env DIVERGENCE=0/4 launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 600 "$build/tests/test_divergence"
 try "random programs" env SOAK_COUNT=60 SOAK_LAYOUTS="$layout" tests/soak/run.sh 1 640000000
 for example in heat1d heat2d heat3d gray_scott train; do
     try $example on "$layout" "$build/examples/$example"

@@ -238,11 +238,12 @@ static void sum_up(int n_programs, int n_differences)
 void differences_are_refused(const char *file, int n_differences, const difference *list)
 {
     const char *wanted = getenv("DIVERGENCE");
-    bool all = wanted && strcmp(wanted, "all") == 0, idle = is_idle();
-    int n = 0;
+    int part = 0, parts = 1, n = 0, at = 0;
+    bool some = wanted && sscanf(wanted, "%d/%d", &part, &parts) == 2 && parts > 0, idle = is_idle();
+    bool all = some || (wanted && strcmp(wanted, "all") == 0);
     for (int d = 0; d < n_differences; d++)
-        for (int k = 0; k < (wanted ? N_USES : 2); k++) {
-            if (wanted && !all && !strstr(list[d].name, wanted))
+        for (int k = 0; k < (wanted && !some ? N_USES : 2); k++) {
+            if ((wanted && !all && !strstr(list[d].name, wanted)) || at++ % parts != part)
                 continue;
             check(file, &list[d], &uses[(d + 3 * k + d / N_USES) % N_USES], d + k);
             n++;

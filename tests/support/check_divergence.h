@@ -6,6 +6,7 @@
  * several uses, and the rank that differs changes.
  *   DIVERGENCE=all     every difference with every use (else each with two of them)
  *   DIVERGENCE=name    those whose name contains this
+ *   DIVERGENCE=0/8     every eighth of the sample, from the first on
  *   DIVERGENCE_PRINT=1 print each program before it runs */
 #ifndef CHECK_DIVERGENCE_H
 #define CHECK_DIVERGENCE_H
