@@ -3,9 +3,16 @@
  * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so the first of equal ones
  * wins; nothing is larger or smaller than a NaN. Adjacent results are computed together. */
 #include "local_table.h"
+#include "cpu/transpose.h"
 #include <string.h>
 
-enum { WIDTH = 512, BLOCK = 64, AHEAD = 8 };
+enum {
+    WIDTH = 512,
+    BLOCK = 64,
+    AHEAD = 8,
+    SHORT =
+        64, /* at most so many elements of a result, which lie one after the other: results are computed side by side */
+};
 
 #define SAME(x) (x)
 
@@ -14,6 +21,9 @@ typedef void take_row(int64_t width, void *best, int64_t *number, const void *in
                       bool first);
 /* The same for n elements of one result, with numbers from `at` on. */
 typedef void take_run(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at, bool first);
+
+/* All n elements of BLOCK results, of which the first has the number `first`: in[k * BLOCK + j]. */
+typedef void take_short(int64_t n, void *best, int64_t *number, const void *in, int64_t first);
 
 /* Is x better than y? */
 typedef bool beats(const void *x, const void *y);
@@ -76,6 +86,27 @@ typedef bool beats(const void *x, const void *y);
         *(A *)best = held;                                                                                             \
         *number = where;                                                                                               \
     }                                                                                                                  \
+    /* The first BLOCK results of n elements each, which are in columns. */                                            \
+    static void name##_short_##d(int64_t n, void *best, int64_t *number, const void *in, int64_t first)                \
+    {                                                                                                                  \
+        A held[BLOCK];                                                                                                 \
+        int32_t where[BLOCK] = {0};                                                                                    \
+        const T *x = in;                                                                                               \
+        for (int j = 0; j < BLOCK; j++)                                                                                \
+            held[j] = of(x[j]);                                                                                        \
+        for (int32_t k = 1; k < n; k++) {                                                                              \
+            x += BLOCK;                                                                                                \
+            for (int j = 0; j < BLOCK; j++) {                                                                          \
+                const A next = of(x[j]), before = held[j];                                                             \
+                const bool better = (next op before) | ((next != next) & (before == before));                          \
+                held[j] = better ? next : before;                                                                      \
+                where[j] = better ? k : where[j];                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        memcpy(best, held, sizeof held);                                                                               \
+        for (int j = 0; j < BLOCK; j++)                                                                                \
+            number[j] = first + where[j];                                                                              \
+    }                                                                                                                  \
     static bool name##_beats_##d(const void *px, const void *py)                                                       \
     {                                                                                                                  \
         const A x = of(*(const T *)px), y = of(*(const T *)py);                                                        \
@@ -97,6 +128,7 @@ OLY_WIDE_TYPES(BOTH_OF_PLAIN, )
     }
 static take_row *const rows[2][OLY_N_DTYPES] = {CELLS(largest_row), CELLS(smallest_row)};
 static beats *const beating[2][OLY_N_DTYPES] = {CELLS(largest_beats), CELLS(smallest_beats)};
+static take_short *const shorts[2][OLY_N_DTYPES] = {CELLS(largest_short), CELLS(smallest_short)};
 static take_run *const runs[2][OLY_N_DTYPES] = {CELLS(largest_run), CELLS(smallest_run)};
 
 /* The dimensions of the operand, separated into kept and reduced. */
@@ -167,6 +199,20 @@ static void find(const oly_local_task *t, const box *b, int64_t width, int64_t c
     }
 }
 
+/* BLOCK results, side by side, of elements of 4 bytes that lie one after the other; few, or they would be read at once. */
+static bool is_short(const oly_local_task *t, const box *b)
+{
+    return oly_element_bytes[t->in[0].dtype] == 4 && b->n_reduced == 1 && b->reduced_stride[0] == 1 &&
+           b->reduced[0] <= SHORT;
+}
+static void find_short(const oly_local_task *t, const box *b, int64_t column, const char *in, double *best,
+                       int64_t *number)
+{
+    uint32_t turned[SHORT * BLOCK] __attribute__((aligned(64)));
+    transpose_w4(BLOCK, (int)b->reduced[0], turned, BLOCK, (const uint32_t *)in, column);
+    shorts[t->op == OLY_LOCAL_ARGMIN][t->in[0].dtype](b->reduced[0], best, number, turned, b->first);
+}
+
 static void store_numbers(const oly_local_task *t, void *out, int64_t at, int64_t n, const int64_t *number)
 {
     for (int64_t j = 0; j < n; j++)
@@ -200,14 +246,20 @@ void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const 
         double best[WIDTH];
         int64_t number[WIDTH], left = nothing ? 1 : columns - k % columns, width = end - k < left ? end - k : left;
         width = width < WIDTH ? width : WIDTH;
-        if (column != 1) /* results far apart gain nothing from each other */
+        bool turned = column != 1 && width >= BLOCK && is_short(t, &b);
+        if (turned)
+            width = BLOCK;
+        else if (column != 1) /* results far apart gain nothing from each other */
             width = 1;
         if (nothing) {
             number[0] = -1;
             best[0] = 0;
         } else {
             int64_t offset = oly_local_offset(b.n_kept, b.kept, b.kept_stride, -1, k);
-            find(t, &b, width, column, (const char *)in[0] + offset * bytes, best, number);
+            if (turned)
+                find_short(t, &b, column, (const char *)in[0] + offset * bytes, best, number);
+            else
+                find(t, &b, width, column, (const char *)in[0] + offset * bytes, best, number);
         }
         store_numbers(t, out, k, width, number);
         if (t->partial)

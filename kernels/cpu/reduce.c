@@ -10,6 +10,7 @@
  * rounded when stored.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
+#include "cpu/transpose.h"
 #include <string.h>
 
 #define WIDTH  1024  /* most results computed side by side */
@@ -17,6 +18,7 @@
 #define BLOCK  4096  /* elements of a run combined at once */
 #define SMALL  64    /* fewer elements: one after the other */
 #define LEVELS 44
+#define TURNED 256 /* results whose elements are transposed together */
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
 typedef struct dims {
@@ -154,10 +156,39 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
+/* n elements of each result of w, of 4 bytes, that lie one after the other: transposed some at a time. */
+static void chain_of_columns(const reduction *r, const row *w, int64_t n, char *out)
+{
+    uint32_t turned[16 * TURNED] __attribute__((aligned(64)));
+    int64_t between = last_stride(&r->kept);
+    for (int64_t first = 0; first < w->n; first += TURNED) {
+        int64_t m = w->n - first < TURNED ? w->n - first : TURNED;
+        const uint32_t *from = (const uint32_t *)r->in + offset_at(&r->kept, w->first + first);
+        char *so_far = out + first * r->bytes;
+        for (int64_t k = 0; k < n; k += 16) {
+            int64_t columns = n - k < 16 ? n - k : 16;
+            transpose_w4((int)m, (int)columns, turned, TURNED, from + k, between);
+            if (k == 0)
+                memcpy(so_far, turned, (size_t)(m * r->bytes));
+            for (int64_t c = k == 0; c < columns; c++)
+                r->pair(m, so_far, so_far, turned + c * TURNED);
+        }
+    }
+}
+static bool is_columns(const reduction *r, const dims *sequence, const row *w)
+{
+    return r->bytes == 4 && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
+           even_length(&r->kept, w->first, w->n) == w->n;
+}
+
 /* Combines elements [begin, end) of the sequence one after the other, for the results of w, into out. */
 static void chain_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
     char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
+    if (begin == 0 && is_columns(r, sequence, w)) {
+        chain_of_columns(r, w, end, out);
+        return;
+    }
     char *so_far = r->narrow ? wide : out;
     int64_t base = offset_at(&r->kept, w->first);
     copy_row(r, sequence, w, begin, so_far);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transposes of small matrices of 4-byte elements, for kernels that compute several rows side by side. Inside kernels/cpu. */
+#ifndef OLY_CPU_TRANSPOSE_H
+#define OLY_CPU_TRANSPOSE_H
+#include <stdint.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define OLY_HAS_TRANSPOSE 1
+
+/* Columns c of 16 rows, 16 of each, into x[c]. */
+static inline __attribute__((always_inline)) void transpose_vectors(__m512 x[16])
+{
+    __m512 t[16], u[16];
+#pragma GCC unroll 8
+    for (int k = 0; k < 16; k += 2) {
+        t[k] = _mm512_unpacklo_ps(x[k], x[k + 1]);
+        t[k + 1] = _mm512_unpackhi_ps(x[k], x[k + 1]);
+    }
+#define PAIRS(half, a, b) _mm512_castpd_ps(_mm512_unpack##half##_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#pragma GCC unroll 4
+    for (int k = 0; k < 16; k += 4) { /* u[k + j], lane b: column 4 b + j of rows k to k + 3 */
+        u[k] = PAIRS(lo, t[k], t[k + 2]);
+        u[k + 1] = PAIRS(hi, t[k], t[k + 2]);
+        u[k + 2] = PAIRS(lo, t[k + 1], t[k + 3]);
+        u[k + 3] = PAIRS(hi, t[k + 1], t[k + 3]);
+    }
+#undef PAIRS
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        const __m512 even = _mm512_shuffle_f32x4(u[j], u[4 + j], 0x88),
+                     odd = _mm512_shuffle_f32x4(u[j], u[4 + j], 0xdd);
+        const __m512 even2 = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0x88),
+                     odd2 = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0xdd);
+        x[j] = _mm512_shuffle_f32x4(even, even2, 0x88);
+        x[4 + j] = _mm512_shuffle_f32x4(odd, odd2, 0x88);
+        x[8 + j] = _mm512_shuffle_f32x4(even, even2, 0xdd);
+        x[12 + j] = _mm512_shuffle_f32x4(odd, odd2, 0xdd);
+    }
+}
+
+/* to[c * to_row + r] = from[r * from_row + c] for 16 rows and at most 16 columns. */
+static inline void transpose_16(int columns, uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row)
+{
+    __m512 x[16];
+    const __mmask16 some = (__mmask16)(0xffff >> (16 - columns));
+#pragma GCC unroll 16
+    for (int r = 0; r < 16; r++)
+        x[r] = _mm512_maskz_loadu_ps(some, from + r * from_row);
+    transpose_vectors(x);
+    if (columns == 16) {
+#pragma GCC unroll 16
+        for (int c = 0; c < 16; c++)
+            _mm512_storeu_ps(to + c * to_row, x[c]);
+        return;
+    }
+    float all[16][16];
+#pragma GCC unroll 16
+    for (int c = 0; c < 16; c++)
+        _mm512_storeu_ps(all[c], x[c]);
+    for (int c = 0; c < columns; c++)
+        _mm512_storeu_ps(to + c * to_row, _mm512_loadu_ps(all[c]));
+}
+#endif
+
+/* The same for any numbers of rows and columns. */
+static inline void transpose_w4(int rows, int columns, uint32_t *to, int64_t to_row, const uint32_t *from,
+                                int64_t from_row)
+{
+    int r = 0;
+#ifdef OLY_HAS_TRANSPOSE
+    for (; r + 16 <= rows; r += 16)
+        for (int c = 0; c < columns; c += 16)
+            transpose_16(columns - c < 16 ? columns - c : 16, to + (int64_t)c * to_row + r, to_row,
+                         from + (int64_t)r * from_row + c, from_row);
+#endif
+    for (; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            to[(int64_t)c * to_row + r] = from[(int64_t)r * from_row + c];
+}
+#endif
