@@ -300,12 +300,18 @@ static int nccl_rank(int process, int device)
     return job.first_gpu[process] + job.ranks[process].of_device[device - job.first_id[process]];
 }
 
+/* No GPUs: -1, memory of the host, and the CPU devices beside GPUs, whose ids follow those of all GPUs. */
+static bool is_gpu(int device)
+{
+    return device >= 0 && device < job.first_id[oly_world_size()];
+}
+
 /* Both ends know the same devices, so both decide the same: boxes beyond the first with the same bytes are only the receiver's. */
 static bool in_place(const oly_payload *p)
 {
     int64_t next = 0;
     for (int k = 0; k < p->n_boxes; k++)
-        if (is_first(p, k, &next) && (p->box[k].device < 0 || p->box[k].peer_device < 0))
+        if (is_first(p, k, &next) && (!is_gpu(p->box[k].device) || !is_gpu(p->box[k].peer_device)))
             return false;
     return p->n_boxes > 0;
 }

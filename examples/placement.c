@@ -20,6 +20,12 @@ static void one_device(void)
     oly_fprintf(audience, "the sum of both:            committed %d, %S\n", oly_is_committed(sum),
                 oly_sharding_of(sum));
 
+    /* Where devices are GPUs, CPU devices are beside them. */
+    if (oly_platform_device_count("cpu") > 0) {
+        oly_array host = oly_device_put(there, oly_single_device(oly_platform_device("cpu", 0)));
+        oly_fprintf(audience, "put on a CPU device:        committed %d\n", oly_is_committed(host));
+    }
+
     oly_device before = oly_set_default_device(oly_get_device(2));
     oly_array third = oly_mul(oly_arange(4, OLY_INT32), 10);
     oly_fprintf(audience, "with a default device:      committed %d, %S\n", oly_is_committed(third),

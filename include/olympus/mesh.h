@@ -13,10 +13,18 @@ extern "C" {
  * Every process owns an ordered list of local devices; the global list is all local lists in process order. Ids are dense
  * in global order on every layout, so that a program prints the same text however its devices are distributed over processes.
  * ranks (all of these): any rank, alone. */
-OLY_API int oly_device_count(void);                    /* devices of all processes */
-OLY_API int oly_local_device_count(void);              /* devices of this process */
-OLY_API oly_device oly_get_device(int index);          /* by global index; fails OLY_INVALID */
-OLY_API oly_device oly_local_device(int index);        /* by index among this process's; fails OLY_INVALID */
+OLY_API int oly_device_count(void);             /* devices of all processes */
+OLY_API int oly_local_device_count(void);       /* devices of this process */
+OLY_API oly_device oly_get_device(int index);   /* by global index; fails OLY_INVALID */
+OLY_API oly_device oly_local_device(int index); /* by index among this process's; fails OLY_INVALID */
+/* The devices of one platform, "cpu" or "cuda" ("gpu"). Where devices are GPUs and OLYMPUS_PLATFORMS names the CPU, too, each process has
+ * OLYMPUS_NUM_CPU_DEVICES CPU devices beside them. They are not counted above, and no mesh has them unless the program names them:
+ * oly_single_device(oly_platform_device("cpu", 0)), or their ids with oly_mesh_from_devices. A mesh is of one platform; oly_device_put
+ * moves arrays between them. Their ids follow those of all GPUs.
+ *   returns  0 and an error: OLY_INVALID: no such device; of the count 0, without an error, where the job has none
+ *   source   jax.devices("cpu") */
+OLY_API int oly_platform_device_count(const char *platform);
+OLY_API oly_device oly_platform_device(const char *platform, int index);
 OLY_API int oly_device_id(oly_device d);               /* global index */
 OLY_API int oly_device_process(oly_device d);          /* the process that owns it */
 OLY_API const char *oly_device_platform(oly_device d); /* "cpu", "cuda" */
@@ -28,6 +36,7 @@ OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
  *
  *     global devices = [CUDA_0, CUDA_1]
  *     local devices = [CUDA_0]
+ *     cpu devices = [CPU_0]
  *     CUDA_0: NVIDIA H100 80GB HBM3, 79.6 GiB, compute capability 9.0, 132 multiprocessors
  *
  * ranks: any rank, alone. source: print(jax.devices()), print(jax.local_devices()) */
@@ -86,7 +95,7 @@ OLY_API int oly_device_node(oly_device d);
 OLY_API int oly_node_count(void);
 
 /* The structured form, over chosen devices. devices: prod(sizes) global indexes in row-major order, or NULL for the first
- * ones. Devices must be distinct. */
+ * ones. Devices must be distinct and of one platform. fails OLY_INVALID, OLY_PARSE as above; OLY_DEVICES: GPUs and CPUs */
 OLY_API oly_mesh oly_mesh_from_devices(int n_axes, const char *const *names, const int *sizes, const int *devices);
 #define oly_mesh_from_devices(...) OLY_AT(oly_mesh_from_devices)(__VA_ARGS__)
 

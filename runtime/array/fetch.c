@@ -134,7 +134,7 @@ double(oly_item)(oly_array x)
 /* The first device in `mesh` of each process that has one, by process number; *result NULL on lack of memory. */
 static oly_status device_of_each_owner(oly_mesh mesh, oly_mesh *result)
 {
-    int n = oly_mesh_processes(), total = oly_mesh_total_devices(), owners = 0;
+    int n = oly_mesh_processes(), total = oly_mesh_all_ids(), owners = 0;
     int *first = oly_malloc(sizeof *first * (size_t)n);
     if (!first)
         return oly_out_of_memory(sizeof *first * (size_t)n, "a list of processes");

@@ -72,7 +72,7 @@ static oly_status find_order(int n, const greeting *all)
 /* For messages through host memory. */
 static int memory_of(int device)
 {
-    return oly_platform_memory(device - oly_mesh_first_local());
+    return oly_platform_memory(oly_mesh_local_index(device));
 }
 
 static oly_status read_device(void *host, int device, const void *from, size_t bytes)
@@ -121,6 +121,16 @@ static oly_status start_platform(void)
     return platform->start ? oly_world_vote(platform->start(), "starting the devices") : OLY_OK;
 }
 
+/* CPU devices beside GPUs. */
+static oly_status add_beside(void)
+{
+    int n = oly_platform_count_beside();
+    if (n == 0)
+        return OLY_OK;
+    oly_mesh_set_beside(n);
+    return oly_devices_add_beside(n);
+}
+
 static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
@@ -152,6 +162,8 @@ static oly_status meet(const oly_rates_known *rates)
         st = oly_devices_start(n, counts, oly_world_rank(), oly_platform_get()->device_name);
     if (st == OLY_OK)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
+    if (st == OLY_OK)
+        st = add_beside();
     if (st == OLY_OK && oly_platform_get()->gpus)
         st = oly_transport_open(oly_platform_get()->gpus());
     if (st == OLY_OK)
@@ -206,7 +218,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
     OLY_TRY(job ? imagine(job, &rates) : meet(&rates));
     OLY_TRY(oly_timeline_start());
     OLY_TRY(oly_workers_start(threads_wanted()));
-    OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
+    OLY_TRY(oly_queue_start(oly_mesh_local_devices(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
     oly_scope_open();
     oly_event_text(OLY_EVENT_START, OLY_EVENT_INSTANT, oly_version(), oly_world_size(), oly_local_device_count());

@@ -10,7 +10,7 @@ enum { STATUS_SHIFT = 24 }; /* above the number of a process */
  * NULL: out of memory. */
 static int *sorted_devices(oly_mesh mesh, int64_t *here)
 {
-    int total = oly_mesh_total_devices(), n = 0;
+    int total = oly_mesh_all_ids(), n = 0;
     int *devices = oly_malloc(sizeof *devices * (size_t)total);
     bool *in = oly_calloc((size_t)total, sizeof *in);
     *here = 0;

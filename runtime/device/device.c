@@ -16,6 +16,7 @@ enum { BLOCK = 1024 };
 static struct {
     struct oly_device_impl **blocks; /* owned, as are the blocks of BLOCK devices; NULL: none used yet */
     int count, n_ranks, my_rank;
+    int beside, all;        /* CPU devices of each rank beside its GPUs; all ids: theirs follow the others' */
     int my_first, my_count; /* this process's part of the list */
     int each;               /* devices of every rank; 0: see first_of */
     int *first_of;          /* owned; first device of each rank, and the count */
@@ -34,7 +35,7 @@ static oly_status begin_list(int n_ranks, int my_rank, int64_t total, const char
     if (!list.blocks)
         return oly_out_of_memory(n_blocks * sizeof *list.blocks, "the list of devices");
     snprintf(list.platform, sizeof list.platform, "%s", platform);
-    list.count = (int)total;
+    list.count = list.all = (int)total;
     list.n_ranks = n_ranks;
     list.my_rank = my_rank;
     return OLY_OK;
@@ -67,9 +68,25 @@ oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const ch
     return OLY_OK;
 }
 
+oly_status oly_devices_add_beside(int of_each_rank)
+{
+    int64_t all = list.count + (int64_t)list.n_ranks * of_each_rank;
+    size_t n_blocks = (size_t)(all / BLOCK + 1);
+    if (all > INT32_MAX)
+        return oly_fail(OLY_OVERFLOW, "%lld devices are more than %d", (long long)all, INT32_MAX);
+    struct oly_device_impl **blocks = oly_calloc(n_blocks, sizeof *blocks);
+    if (!blocks)
+        return oly_out_of_memory(n_blocks * sizeof *blocks, "the list of devices");
+    oly_release(list.blocks); /* none is used yet */
+    list.blocks = blocks;
+    list.beside = of_each_rank;
+    list.all = (int)all;
+    return OLY_OK;
+}
+
 void oly_devices_stop(void)
 {
-    for (int b = 0; list.blocks && b <= list.count / BLOCK; b++) {
+    for (int b = 0; list.blocks && b <= list.all / BLOCK; b++) {
         for (int k = 0; list.blocks[b] && k < BLOCK; k++)
             list.blocks[b][k].tag = OLY_DEAD_TAG(OLY_HANDLE_DEVICE);
         oly_bury(list.blocks[b]);
@@ -94,19 +111,30 @@ static int rank_of(int id)
     return low;
 }
 
+static struct oly_device_impl device_beside(int id)
+{
+    int number = id - list.count, rank = number / list.beside;
+    int others = list.each ? list.each : list.first_of[rank + 1] - list.first_of[rank];
+    return (struct oly_device_impl){OLY_TAG(OLY_HANDLE_DEVICE), id, rank, others + number % list.beside, "cpu"};
+}
+
+static struct oly_device_impl device_of(int id)
+{
+    int rank = rank_of(id), first = list.each ? rank * list.each : list.first_of[rank];
+    return (struct oly_device_impl){OLY_TAG(OLY_HANDLE_DEVICE), id, rank, id - first, list.platform};
+}
+
 static void make_block(int b)
 {
     struct oly_device_impl *devices = oly_calloc(BLOCK, sizeof *devices);
-    for (int k = 0; devices && k < BLOCK && b * BLOCK + k < list.count; k++) {
-        int id = b * BLOCK + k, rank = rank_of(id), first = list.each ? rank * list.each : list.first_of[rank];
-        devices[k] = (struct oly_device_impl){OLY_TAG(OLY_HANDLE_DEVICE), id, rank, id - first, list.platform};
-    }
+    for (int k = 0, id = b * BLOCK; devices && k < BLOCK && id < list.all; k++, id++)
+        devices[k] = id < list.count ? device_of(id) : device_beside(id);
     list.blocks[b] = devices;
 }
 
 const struct oly_device_impl *oly_device_at(int id)
 {
-    if (id < 0 || id >= list.count)
+    if (id < 0 || id >= list.all)
         return NULL;
     pthread_mutex_lock(&lock);
     if (!list.blocks[id / BLOCK])
@@ -145,13 +173,53 @@ static oly_device device_or_error(const char *kind, int index, int first, int co
 oly_device oly_get_device(int index)
 {
     OLY_ENTER(NULL);
-    return device_or_error("device", index, 0, list.count);
+    return device_or_error("device", index, 0, list.all);
 }
 
 oly_device oly_local_device(int index)
 {
     OLY_ENTER(NULL);
+    if (index >= list.my_count && index < list.my_count + list.beside)
+        return device_or_error("device", list.count + list.my_rank * list.beside + index - list.my_count, 0, list.all);
     return device_or_error("local device", index, list.my_first, list.my_count);
+}
+
+/* The first id of a platform and how many follow; none where the job has no such devices. */
+static int range_of(const char *platform, int *first)
+{
+    const char *name = strcmp(platform, "gpu") == 0 ? "cuda" : platform;
+    *first = 0;
+    if (strcmp(name, list.platform) == 0)
+        return list.count;
+    *first = list.count;
+    return strcmp(name, "cpu") == 0 ? list.all - list.count : 0;
+}
+
+int oly_platform_device_count(const char *platform)
+{
+    OLY_ENTER(0);
+    int first;
+    if (!platform) {
+        oly_raise(oly_fail(OLY_INVALID, "the platform is NULL; give \"cpu\" or \"cuda\""));
+        return 0;
+    }
+    return range_of(platform, &first);
+}
+
+oly_device oly_platform_device(const char *platform, int index)
+{
+    OLY_ENTER(NULL);
+    int first, n = platform ? range_of(platform, &first) : 0;
+    if (!platform)
+        oly_raise(oly_fail(OLY_INVALID, "the platform is NULL; give \"cpu\" or \"cuda\""));
+    else if (n == 0)
+        oly_raise(oly_fail(OLY_INVALID,
+                           "this job has no devices of platform \"%s\"; OLYMPUS_PLATFORMS=cuda,cpu has CPU devices "
+                           "beside GPUs, oly_print_devices says what there is",
+                           platform));
+    else
+        return device_or_error(platform, index, first, n);
+    return NULL;
 }
 
 int oly_device_id(oly_device d)
@@ -198,7 +266,7 @@ int oly_device_str(oly_device d, char *buffer, size_t size)
         return snprintf(buffer, size, "%s", upper);
     for (size_t i = 0; d->platform[i]; i++)
         upper[i] = (char)toupper((unsigned char)d->platform[i]);
-    return snprintf(buffer, size, "%s_%d", upper, d->id);
+    return snprintf(buffer, size, "%s_%d", upper, d->id < list.count ? d->id : d->id - list.count);
 }
 
 static void print_list(const char *what, int first, int n)
@@ -222,6 +290,8 @@ void oly_print_devices(void)
     const char *why = "";
     print_list("global", 0, list.count);
     print_list("local", list.my_first, list.my_count);
+    if (list.beside)
+        print_list("cpu", list.count, list.all - list.count);
     for (int k = 0; platform->describe && k < list.my_count; k++) {
         char name[32], text[200];
         (oly_device_str)(oly_device_at(list.my_first + k), name, sizeof name);

@@ -18,6 +18,9 @@ struct oly_device_impl {
 oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const char *platform);
 /* The same if every rank has as many. */
 oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const char *platform);
+/* After either: so many CPU devices of every rank beside its GPUs. Their ids follow all others', in the order of ranks; as local devices
+ * they follow the GPUs. */
+oly_status oly_devices_add_beside(int of_each_rank);
 void oly_devices_stop(void);
 const struct oly_device_impl *oly_device_at(int id);
 #endif

@@ -317,7 +317,7 @@ oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, 
 {
     const oly_platform *p = oly_platform_get();
     *host = b->data;
-    if (p->host_memory || bytes == 0)
+    if (oly_platform_is_host(b->memory) || bytes == 0)
         return OLY_OK;
     if (!(*host = oly_malloc(bytes)))
         return oly_out_of_memory(bytes, "a copy of a device's memory");
@@ -330,7 +330,7 @@ oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, 
 oly_status oly_buffer_unmap(const oly_buffer *b, oly_access access, size_t bytes, void *host)
 {
     const oly_platform *p = oly_platform_get();
-    if (p->host_memory || bytes == 0)
+    if (oly_platform_is_host(b->memory) || bytes == 0)
         return OLY_OK;
     oly_status st = access & OLY_ACCESS_WRITE ? p->write(b->memory, b->data, host, bytes) : OLY_OK;
     oly_release(host);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 const oly_platform *oly_platform_chosen = &oly_platform_cpu;
+int oly_platform_first_beside = INT32_MAX;
 static const oly_platform *registered;
 
 void oly_platform_register(const oly_platform *platform)
@@ -39,9 +40,9 @@ oly_status oly_platform_choose(bool simulated)
     const oly_platform *p = simulated ? &oly_platform_simulated : registered;
     if (!p)
         OLY_TRY(choose_listed(&p));
-    if (!p->one_memory && !p->share && p->devices() > OLY_MOST_MEMORIES)
+    if (!p->one_memory && !p->share && p->devices() > OLY_MOST_APART)
         return oly_fail(OLY_INVALID, "platform %s has %d devices with a memory each; a process has at most %d memories",
-                        p->name, p->devices(), OLY_MOST_MEMORIES);
+                        p->name, p->devices(), OLY_MOST_APART);
     if (p->drain && !p->share && p->devices() > OLY_MOST_LATE_DEVICES)
         return oly_fail(OLY_INVALID, "platform %s has %d devices that compute late; a process has at most %d", p->name,
                         p->devices(), OLY_MOST_LATE_DEVICES);
@@ -50,8 +51,16 @@ oly_status oly_platform_choose(bool simulated)
     return OLY_OK;
 }
 
+int oly_platform_count_beside(void)
+{
+    int n = oly_platform_chosen->beside ? oly_platform_chosen->beside() : 0;
+    oly_platform_first_beside = n > 0 ? oly_platform_chosen->devices() : INT32_MAX;
+    return n;
+}
+
 void oly_platform_forget(void)
 {
+    oly_platform_first_beside = INT32_MAX;
     if (oly_platform_chosen->stop)
         oly_platform_chosen->stop();
     oly_platform_chosen = &oly_platform_cpu;

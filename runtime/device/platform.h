@@ -16,7 +16,8 @@
 #include "core/gpu_access.h"
 #include <olympus/base.h>
 
-enum { OLY_MOST_MEMORIES = 16, OLY_MOST_LATE_DEVICES = 64 }; /* of one process */
+/* Of one process; the last memory is the host's, of CPU devices beside GPUs. */
+enum { OLY_MOST_APART = 16, OLY_MOST_MEMORIES = OLY_MOST_APART + 1, OLY_MOST_LATE_DEVICES = 64 };
 
 /* All work submitted to a device up to some point; number 0: none. It may be waited for even after the device was
  * drained. */
@@ -31,8 +32,10 @@ typedef struct oly_platform {
     bool computes;           /* false: functions are planned and explained, never run */
     bool host_memory;        /* the host may read and write buffers in place; otherwise through read and write below */
 
-    bool one_memory;                 /* devices share memory 0; otherwise device d has memory d */
-    int (*devices)(void);            /* of this process */
+    bool one_memory;      /* devices share memory 0; otherwise device d has memory d */
+    int (*devices)(void); /* of this process */
+    /* CPU devices of each process beside those, all with memory number devices(); the same on every rank. NULL: none. */
+    int (*beside)(void);
     const oly_facts *(*facts)(void); /* for the planner; the same on every rank, or the job is refused. NULL: a CPU's */
     /* Number of the group of directly linked devices (as GPUs by their own links) that a device belongs to; NULL: all are one. */
     int (*link_group)(int device);
@@ -84,10 +87,19 @@ static inline const oly_platform *oly_platform_get(void)
 {
     return oly_platform_chosen;
 }
+/* The local device, and the memory, from which on they are the host's: CPU devices beside GPUs. INT32_MAX: none. */
+extern int oly_platform_first_beside;
 /* The memory of a local device. */
 static inline int oly_platform_memory(int device)
 {
-    return oly_platform_chosen->one_memory ? 0 : device;
+    if (oly_platform_chosen->one_memory)
+        return 0;
+    return device < oly_platform_first_beside ? device : oly_platform_first_beside;
+}
+/* May the host use this memory in place? */
+static inline bool oly_platform_is_host(int memory)
+{
+    return oly_platform_chosen->host_memory || memory >= oly_platform_first_beside;
 }
 /* Makes the next job's platform this one, in place of the CPU. Before oly_init; NULL takes it back. For platforms that are
  * not part of the library, such as the one of the tests. */
@@ -105,6 +117,8 @@ static inline bool oly_platform_is_apart(void)
 /* At start: the registered platform, or the first of OLYMPUS_PLATFORMS that is there; `simulated`: that one. fails OLY_INVALID: none is
  * there (the message says why); more memories, or late devices, than a process may have. */
 oly_status oly_platform_choose(bool simulated);
+/* When devices() is final: how many CPU devices each process has beside them. */
+int oly_platform_count_beside(void);
 void oly_platform_forget(void); /* at finalize, after all buffers are released */
 
 /* What a rank sends the others about its platform. */

@@ -80,7 +80,7 @@ static oly_status find_local(mesh_entry *e)
     if (m->everywhere)
         e->local[e->n_local++] = 0;
     for (int d = 0; d < oly_mesh_local_devices() && !m->everywhere; d++) {
-        int position = oly_mesh_position_of(m, oly_mesh_first_local() + d);
+        int position = oly_mesh_position_of(m, oly_mesh_local_id(d));
         if (position >= 0)
             e->local[e->n_local++] = position;
     }
@@ -325,7 +325,7 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
 int oly_mesh_local_device(oly_mesh mesh, int s)
 {
     const mesh_entry *e = (const mesh_entry *)mesh;
-    return oly_mesh_device_id(mesh, e->local[s]) - oly_mesh_first_local();
+    return oly_mesh_local_index(oly_mesh_device_id(mesh, e->local[s]));
 }
 
 oly_device oly_mesh_device(oly_mesh mesh, int position)
@@ -441,9 +441,9 @@ static oly_status parse_axis_type(struct oly_mesh_impl *m, oly_scanner *s)
     return OLY_OK;
 }
 
-static oly_status check_devices(const struct oly_mesh_impl *m)
+static oly_status check_devices(const struct oly_mesh_impl *m, bool listed)
 {
-    if (m->n_devices <= oly_mesh_total_devices())
+    if (m->n_devices <= (listed ? oly_mesh_all_ids() : oly_mesh_total_devices()))
         return OLY_OK;
     return oly_fail(OLY_INVALID,
                     "the mesh needs %d devices, but there are %d; make the axes smaller, start more processes, or set "
@@ -522,7 +522,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
     int open;
     OLY_TRY(oly_mesh_parse(m, axes, &open));
     OLY_TRY(fill_axis(m, open));
-    OLY_TRY(check_devices(m));
+    OLY_TRY(check_devices(m, false));
     return order_devices(m);
 }
 
@@ -545,15 +545,20 @@ static oly_status copy_devices(struct oly_mesh_impl *m, const int *devices)
 {
     int n = m->n_devices;
     int *copy = oly_malloc(sizeof(int) * (size_t)n);
-    unsigned char *seen = oly_calloc((size_t)oly_mesh_total_devices(), 1);
+    unsigned char *seen = oly_calloc((size_t)oly_mesh_all_ids() + 1, 1);
     oly_status st = OLY_OK;
     bool in_order = true;
     if (!copy || !seen)
         st = oly_out_of_memory(sizeof(int) * (size_t)n, "the devices of a mesh");
     for (int p = 0; st == OLY_OK && p < n; p++) {
         int id = devices[p];
-        if (id < 0 || id >= oly_mesh_total_devices())
-            st = oly_fail(OLY_INVALID, "device %d does not exist; ids are 0 to %d", id, oly_mesh_total_devices() - 1);
+        if (id < 0 || id >= oly_mesh_all_ids())
+            st = oly_fail(OLY_INVALID, "device %d does not exist; ids are 0 to %d", id, oly_mesh_all_ids() - 1);
+        else if ((id < oly_mesh_total_devices()) != (devices[0] < oly_mesh_total_devices()))
+            st = oly_fail(OLY_DEVICES,
+                          "devices %d and %d are of different platforms, a GPU and a CPU; a mesh is of one platform "
+                          "(oly_device_put moves arrays between meshes)",
+                          devices[0], id);
         else if (seen[id]++)
             st = oly_fail(OLY_INVALID, "device %d is in the mesh twice; its devices must be distinct", id);
         copy[p] = id;
@@ -586,7 +591,7 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
             st = add_axis(&m, names[k], sizes[k]);
     }
     if (st == OLY_OK)
-        st = check_devices(&m);
+        st = check_devices(&m, devices != NULL);
     if (st == OLY_OK && devices)
         st = copy_devices(&m, devices);
     oly_mesh mesh = st == OLY_OK ? intern(&m) : NULL;

@@ -38,9 +38,21 @@ int oly_mesh_my_process(void);
 int oly_mesh_process_of(int device_id);
 /* How many devices a process has, and the id of the first; the others follow. */
 int oly_mesh_devices_of(int process, int *first);
-int oly_mesh_devices_each(void); /* devices of every process; 0: the numbers differ */
-int oly_mesh_first_local(void);  /* id of this process's first device; the others follow */
-int oly_mesh_local_devices(void);
+int oly_mesh_devices_each(void);  /* devices of every process; 0: the numbers differ */
+int oly_mesh_first_local(void);   /* id of this process's first device */
+int oly_mesh_local_devices(void); /* of this process, those beside included */
+/* The id of local device k, and back; -1: it is another process's. */
+int oly_mesh_local_id(int local);
+int oly_mesh_local_index(int device_id);
+
+/* CPU devices beside GPUs: equally many of each process. Their ids follow those of all GPUs, in the order of the processes; as local
+ * devices they follow the GPUs. All counts above but oly_mesh_local_devices are of the others. A mesh is of one kind. */
+void oly_mesh_set_beside(int of_each_process); /* after oly_mesh_set_devices */
+int oly_mesh_all_ids(void);                    /* of both kinds: ids are less than this */
+bool oly_mesh_is_beside(oly_mesh mesh);
+/* oly_mesh_devices_of and _each among devices of the mesh's kind. */
+int oly_mesh_devices_in(oly_mesh mesh, int process, int *first);
+int oly_mesh_devices_each_in(oly_mesh mesh);
 
 /* -- mesh.c -------------------------------------------------------------------------------------------------------- */
 /* The mesh of uncommitted arrays: each process's own first device. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process owns which device: ids are dense, in the order of the processes. Set once at start. See mesh.h. */
+/* Which process owns which device: ids are dense, in the order of the processes; those of CPU devices beside GPUs follow all others. Set
+ * once at start. See mesh.h. */
 #include "layout/mesh.h"
 #include "core/error.h"
 
 static int total_devices, first_local, n_local_devices, n_processes, my_process;
 static int each;      /* devices of a process, if all have equally many; 0: see first_of */
+static int beside;    /* CPU devices of each process beside its GPUs: ids from total_devices on, in process order */
 static int *first_of; /* owned; NULL if all have equally many: first id of each process, and the total */
 
 oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
@@ -64,7 +66,36 @@ int oly_mesh_first_local(void)
 }
 int oly_mesh_local_devices(void)
 {
-    return n_local_devices;
+    return n_local_devices + beside;
+}
+
+void oly_mesh_set_beside(int of_each_process)
+{
+    beside = of_each_process;
+}
+
+int oly_mesh_all_ids(void)
+{
+    return total_devices + n_processes * beside;
+}
+
+bool oly_mesh_is_beside(oly_mesh mesh)
+{
+    return mesh->devices && mesh->devices[0] >= total_devices;
+}
+
+int oly_mesh_local_id(int local)
+{
+    return local < n_local_devices ? first_local + local
+                                   : total_devices + my_process * beside + (local - n_local_devices);
+}
+
+int oly_mesh_local_index(int device_id)
+{
+    int k = device_id - (device_id < total_devices ? first_local : total_devices + my_process * beside);
+    if (k < 0 || k >= (device_id < total_devices ? n_local_devices : beside))
+        return -1;
+    return device_id < total_devices ? k : n_local_devices + k;
 }
 
 /* Id of the first device of a process; for n_processes: the number of devices. */
@@ -75,6 +106,8 @@ static int first_device(int process)
 
 int oly_mesh_process_of(int device_id)
 {
+    if (device_id >= total_devices && beside)
+        return (device_id - total_devices) / beside;
     if (each)
         return device_id / each;
     int low = 0, high = n_processes - 1;
@@ -94,14 +127,27 @@ int oly_mesh_devices_of(int process, int *first)
     return first_device(process + 1) - *first;
 }
 
+int oly_mesh_devices_in(oly_mesh mesh, int process, int *first)
+{
+    if (!oly_mesh_is_beside(mesh))
+        return oly_mesh_devices_of(process, first);
+    *first = total_devices + process * beside;
+    return beside;
+}
+
 int oly_mesh_devices_each(void)
 {
     return each;
+}
+
+int oly_mesh_devices_each_in(oly_mesh mesh)
+{
+    return oly_mesh_is_beside(mesh) ? beside : each;
 }
 
 void oly_mesh_forget_devices(void)
 {
     oly_release(first_of);
     first_of = NULL;
-    each = 0;
+    each = beside = 0;
 }

@@ -156,9 +156,8 @@ static void mark_mesh(oly_mesh mesh, owners *o)
 {
     const int *positions;
     int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_first_local();
     for (int k = 0; k < n; k++)
-        o->used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
+        o->used[oly_mesh_local_index(oly_mesh_device_id(mesh, positions[k]))] = true;
     o->defaults = o->defaults || mesh->everywhere;
     if (mesh->everywhere)
         return;
@@ -217,7 +216,7 @@ static oly_status choose_devices(oly_planner *p)
     plan->mesh = p->mesh;
     for (int d = 0; d < plan->n_devices; d++)
         position[d] = p->mesh->everywhere ? (devices[d] == 0 ? 0 : -1)
-                                          : oly_mesh_position_of(p->mesh, oly_mesh_first_local() + devices[d]);
+                                          : oly_mesh_position_of(p->mesh, oly_mesh_local_id(devices[d]));
     p->position = position;
     return OLY_OK;
 }

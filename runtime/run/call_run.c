@@ -205,7 +205,7 @@ static void call_element(const oly_plan *plan, const oly_step *step, int device,
         .scratch_bytes =
             scratch ? plan->slots[oly_cell_slot(plan, e->work->scratch_base)].device_bytes[device] - e->work->scratch
                     : 0,
-        .device = oly_mesh_first_local() + plan->devices[device],
+        .device = oly_mesh_local_id(plan->devices[device]),
         .n_lead = e->n_lead,
         .lead = e->lead,
         .lead_shape = e->lead_shape,

@@ -132,6 +132,11 @@ static size_t place_copies(oly_cells *c, char *memory)
     bool written;
     for (int k = 0, next; k < c->n; k = next) {
         next = next_apart(c, k, &end, &written);
+        if (oly_platform_is_host(c->range[k].memory)) { /* of CPU devices beside GPUs: used where it is */
+            for (int j = k; j < next; j++)
+                c->range[j].copy = c->range[j].begin;
+            continue;
+        }
         at = (at + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + (uintptr_t)c->range[k].begin % CACHE_LINE;
         for (int j = k; memory && j < next; j++)
             c->range[j].copy = memory + at + (c->range[j].begin - c->range[k].begin);
@@ -148,6 +153,8 @@ static oly_status move_copies(oly_cells *c, bool back)
         next = next_apart(c, k, &end, &written);
         const range *r = &c->range[k];
         size_t bytes = (size_t)(end - r->begin);
+        if (r->copy == r->begin)
+            continue;
         if (!back)
             OLY_TRY(oly_platform_get()->read(r->copy, r->memory, r->begin, bytes));
         else if (written)

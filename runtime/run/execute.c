@@ -107,7 +107,7 @@ static int *plan_devices_by_number(oly_plan *plan, int *n)
 /* Which of the plan's devices, numbered in `of`, has shard s of this mesh; -1: none. */
 static int device_of_shard(oly_mesh mesh, const int *positions, int s, int n, const int *of)
 {
-    int local = oly_mesh_device_id(mesh, positions[s]) - oly_mesh_first_local();
+    int local = oly_mesh_local_index(oly_mesh_device_id(mesh, positions[s]));
     return local >= 0 && local < n ? of[local] : -1;
 }
 

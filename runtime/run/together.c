@@ -35,7 +35,7 @@ static void mark_processes(oly_mesh mesh, bool *in)
         int process = oly_mesh_process_of(oly_mesh_device_id(mesh, position)), first;
         in[process] = true;
         if (!mesh->devices) /* positions are ids: skip to the next process */
-            position = oly_mesh_devices_of(process, &first) + first - 1;
+            position = oly_mesh_devices_of(process, &first) + first - 1; /* no mesh of devices beside */
     }
 }
 

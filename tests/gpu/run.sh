@@ -63,6 +63,7 @@ step() {
         line FAILED "$name" 0 "no time left of $minutes minutes"
         return 1
     fi
+    ((minutes > 10)) && limit=$((limit * minutes / 10))
     timeout -k 5 $((limit < left ? limit : left)) tests/gpu/run.sh --inside "$@" >"$out/$name" 2>&1 </dev/null
     status=$?
     took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
@@ -109,7 +110,7 @@ machine() {
 oracle() { on "$@"; }
 
 # The output of a program in any order of processes, without speeds and names of devices.
-text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//' | sort; }
+text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//; s/ cuda devices/ cpu devices/' | sort; }
 
 # Every example prints on the platform what it prints on CPUs.
 examples() {

@@ -74,6 +74,17 @@ OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 BUILD=$build tests/gpu/emulated
 result $? 'nothing that has a kernel is computed on the host'
 EMULATED_PEERS=0 GPUS=2 gpu 1x4 "$build/tests/oracle" tests/oracle/prog >"$scratch/why" 2>&1
 result $? 'GPUs that do not reach each other'
+# CPU devices beside GPUs, as many as of GPUs or not, on one GPU and on GPUs of each rank's own with NCCL.
+beside() { # RANKS GPUS DEVICES-PER-GPU CPU-DEVICES
+    local start=()
+    [[ $1 == 1 ]] || start=("$MPIRUN" -n "$1")
+    OLYMPUS_PLATFORMS=cuda,cpu EMULATED_GPUS=$2 OLYMPUS_DEVICES_PER_GPU=$3 OLYMPUS_NUM_CPU_DEVICES=$4 OLYMPUS_NCCL_BYTES=0 BUILD=$build \
+        timeout 100 tests/gpu/emulated "${start[@]}" "$build/tests/test_gpu_beside" >"$scratch/why" 2>&1 </dev/null
+    result $? "CPU devices beside GPUs: ranks, GPUs, devices of each, CPUs: $*"
+}
+beside 1 1 2 3
+beside 2 1 2 1
+beside 2 4 1 2
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

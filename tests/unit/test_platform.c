@@ -148,7 +148,7 @@ static void a_cpu_maps_the_memory_itself(void **state)
 static void too_many_memories_are_refused(void **state)
 {
     (void)state;
-    own.n_devices = OLY_MOST_MEMORIES + 1;
+    own.n_devices = OLY_MOST_APART + 1;
     oly_platform_forget();
     assert_int_equal(oly_platform_choose(false), OLY_INVALID);
     assert_non_null(

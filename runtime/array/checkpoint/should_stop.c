@@ -119,7 +119,7 @@ static int64_t clock_now(void)
  * compute them, and what is queued cannot be stopped. */
 static void keep_pace(void)
 {
-    for (int d = 0; d < oly_local_device_count(); d++) {
+    for (int d = 0; d < oly_mesh_local_devices(); d++) {
         if (stop.began_call > 0)
             oly_queue_wait(d, stop.moment[d]);
         stop.moment[d] = oly_queue_now(d);
@@ -158,7 +158,7 @@ static oly_status begin(void)
         listen_to(parse_signals("TERM, USR1"));
     oly_queue_drain();
     if (!stop.moment)
-        stop.moment = oly_calloc((size_t)oly_local_device_count() + 1, sizeof *stop.moment);
+        stop.moment = oly_calloc((size_t)oly_mesh_local_devices() + 1, sizeof *stop.moment);
     oly_status st = stop.moment ? OLY_OK : oly_out_of_memory(sizeof *stop.moment, "oly_should_stop");
     OLY_TRY(oly_world_vote(st, "oly_should_stop"));
     OLY_TRY(oly_side_open("oly_should_stop"));

@@ -33,7 +33,7 @@ static void find_members(oly_crew *crew, const int *devices)
 /* The devices of the mesh, or all, in ascending order, which is that of processes. Returns how many. */
 static int list_devices(oly_mesh mesh, bool *in, int *devices)
 {
-    int total = oly_mesh_total_devices(), n = 0;
+    int total = mesh ? oly_mesh_all_ids() : oly_mesh_total_devices(), n = 0;
     for (int k = 0; mesh && k < mesh->n_devices; k++)
         in[oly_mesh_device_id(mesh, k)] = true;
     for (int id = 0; id < total; id++)
@@ -44,7 +44,7 @@ static int list_devices(oly_mesh mesh, bool *in, int *devices)
 
 static oly_status make_line(oly_crew *crew, oly_mesh mesh)
 {
-    int total = oly_mesh_total_devices(), *devices = oly_malloc(sizeof *devices * (size_t)total);
+    int total = oly_mesh_all_ids(), *devices = oly_malloc(sizeof *devices * (size_t)total);
     bool *in = oly_calloc((size_t)total, sizeof *in);
     crew->process = oly_malloc(sizeof *crew->process * (size_t)oly_mesh_processes());
     crew->first = oly_malloc(sizeof *crew->first * (size_t)oly_mesh_processes());

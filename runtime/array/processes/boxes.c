@@ -91,7 +91,7 @@ oly_status oly_sharding_device_box(oly_sharding s, int rank, const int64_t *shap
 /* Positions in the mesh of the devices of a process, ascending: at most as many as it has devices. Returns how many. */
 static int positions_of(oly_mesh mesh, int process, int *positions)
 {
-    int first, count = oly_mesh_devices_of(process, &first), n = 0;
+    int first, count = oly_mesh_devices_in(mesh, process, &first), n = 0;
     for (int k = 0; k < count; k++) {
         int position = oly_mesh_position_of(mesh, first + k), j = n;
         if (position < 0)
@@ -115,7 +115,7 @@ static bool is_new(const oly_box *boxes, int n, const oly_box *b)
 /* The different boxes of the process that are not empty; *boxes is the caller's to release. */
 static oly_status boxes_of(oly_sharding s, const oly_layout *l, int process, int *n, oly_box **boxes)
 {
-    int first, count = oly_mesh_devices_of(process, &first);
+    int first, count = oly_mesh_devices_in(s->mesh, process, &first);
     int *positions = oly_malloc(sizeof *positions * (size_t)(count + 1));
     *n = 0;
     *boxes = oly_malloc(sizeof **boxes * (size_t)(count + 1));

@@ -170,7 +170,7 @@ static void end_device_slice(writer *w, int d)
     open_slice(w, DEVICES + d, s->begin, s->end);
     name(w, "compute", l ? l->name : "step");
     open_arguments(w);
-    integer(w, "device", oly_mesh_first_local() + d);
+    integer(w, "device", oly_mesh_local_id(d));
     integer(w, "chunks", s->chunks);
     integer(w, "threads", s->parts);
     label_arguments(w, l);
@@ -204,7 +204,7 @@ static void part(writer *w, const oly_span *s, int thread)
     open_slice(w, THREADS + thread, s->begin, s->end);
     name(w, "compute", l ? l->name : "step");
     open_arguments(w);
-    integer(w, "device", oly_mesh_first_local() + s->device);
+    integer(w, "device", oly_mesh_local_id(s->device));
     integer(w, "chunks", s->b);
     close_event(w);
 }
@@ -384,7 +384,7 @@ static void introduce(writer *w)
     integer(w, "sort_index", w->rank);
     close_event(w);
     for (int d = 0; d < w->n_devices; d++)
-        say_track(w, DEVICES + d, d, "device", oly_mesh_first_local() + d);
+        say_track(w, DEVICES + d, d, "device", oly_mesh_local_id(d));
     for (int t = 0, workers = 0; t < oly_timeline_threads(); t++) {
         const char *thread = oly_timeline_thread_name(t);
         bool worker = thread && strcmp(thread, "worker") == 0;
@@ -417,7 +417,7 @@ oly_status oly_trace_write(oly_trace_sink *sink, const oly_trace_clock *clock, b
                 .clock = clock,
                 .line = oly_ticks_line(),
                 .rank = oly_world_rank(),
-                .n_devices = oly_local_device_count(),
+                .n_devices = oly_mesh_local_devices(),
                 .begun = !first};
     w.device = oly_calloc((size_t)w.n_devices + 1, sizeof *w.device);
     if (!w.device)

@@ -19,7 +19,7 @@ typedef struct constant {
 static struct {
     constant *list[LISTS];
     int n;
-} of_device[OLY_MOST_MEMORIES];
+} of_device[OLY_MOST_APART];
 
 static void forget(int device)
 {

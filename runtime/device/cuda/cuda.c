@@ -2,7 +2,9 @@
 /* The platform "cuda". See cuda.h, and device/platform.h for the cells. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/gpus.h"
+#include "core/option.h"
 #include <stdio.h>
+#include <string.h>
 
 static int describe(int device, char *text, size_t size)
 {
@@ -11,24 +13,93 @@ static int describe(int device, char *text, size_t size)
                     (double)g->bytes / (1 << 30), g->major, g->minor, g->processors);
 }
 
+/* -- CPU devices beside the GPUs: their memory is the host's, and their work is complete when a function returns ------------------ */
+
+/* Where OLYMPUS_PLATFORMS names the CPU, too. */
+static int beside(void)
+{
+    enum { MOST = OLY_MOST_LATE_DEVICES - OLY_MOST_APART };
+    for (const char *at = oly_option.platforms; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == 3 && memcmp(at, "cpu", 3) == 0)
+            return oly_option.num_cpu_devices < MOST ? (int)oly_option.num_cpu_devices : MOST;
+    return 0;
+}
+
+static bool allocate(int memory, size_t bytes, void **data)
+{
+    return oly_platform_is_host(memory) ? oly_platform_cpu.allocate(0, bytes, data)
+                                        : oly_cuda_allocate(memory, bytes, data);
+}
+
+static void release(int memory, void *data, size_t bytes)
+{
+    oly_platform_is_host(memory) ? oly_platform_cpu.release(0, data, bytes) : oly_cuda_release(memory, data, bytes);
+}
+
+static oly_status read_bytes(void *host, int memory, const void *from, size_t bytes)
+{
+    return oly_platform_is_host(memory) ? oly_platform_cpu.read(host, 0, from, bytes)
+                                        : oly_cuda_read(host, memory, from, bytes);
+}
+
+static oly_status write_bytes(int memory, void *to, const void *host, size_t bytes)
+{
+    return oly_platform_is_host(memory) ? oly_platform_cpu.write(0, to, host, bytes)
+                                        : oly_cuda_write(memory, to, host, bytes);
+}
+
+static oly_status copy(int to_memory, void *to, int from_memory, const void *from, size_t bytes)
+{
+    if (oly_platform_is_host(from_memory))
+        return write_bytes(to_memory, to, from, bytes);
+    if (oly_platform_is_host(to_memory))
+        return read_bytes(to, from_memory, from, bytes);
+    return oly_cuda_move(to_memory, to, from_memory, from, bytes);
+}
+
+static bool is_gpu(int device)
+{
+    return device < oly_platform_first_beside;
+}
+
+static bool record(int device, oly_event *event)
+{
+    *event = (oly_event){.device = device}; /* nothing to wait for */
+    return !is_gpu(device) || oly_cuda_record(device, event);
+}
+
+/* A CPU device computes at once: what it comes after must be done. */
+static bool wait_for(int device, oly_event event)
+{
+    if (!is_gpu(event.device))
+        return true;
+    return is_gpu(device) ? oly_cuda_wait(device, event) : event.number == 0 || oly_cuda_drain(event.device) == OLY_OK;
+}
+
+static oly_status drain(int device)
+{
+    return is_gpu(device) ? oly_cuda_drain(device) : OLY_OK;
+}
+
 static const oly_platform cuda = {.name = "cuda",
                                   .device_name = "cuda",
                                   .computes = true,
                                   .devices = oly_cuda_device_count,
+                                  .beside = beside,
                                   .gpus = oly_cuda_gpu_access,
                                   .set = oly_gpus_set,
                                   .share = oly_gpus_share,
                                   .start = oly_gpus_start,
                                   .stop = oly_gpus_stop,
                                   .describe = describe,
-                                  .allocate = oly_cuda_allocate,
-                                  .release = oly_cuda_release,
-                                  .read = oly_cuda_read,
-                                  .write = oly_cuda_write,
-                                  .copy = oly_cuda_move,
-                                  .record = oly_cuda_record,
-                                  .wait = oly_cuda_wait,
-                                  .drain = oly_cuda_drain};
+                                  .allocate = allocate,
+                                  .release = release,
+                                  .read = read_bytes,
+                                  .write = write_bytes,
+                                  .copy = copy,
+                                  .record = record,
+                                  .wait = wait_for,
+                                  .drain = drain};
 
 oly_status oly_cuda_platform(const oly_platform **platform, const char **why)
 {

@@ -17,7 +17,7 @@ static struct {
     int n_seen;
     int used[OLY_MOST_GPUS], n_used; /* their numbers in `seen` */
     int first, n;                    /* of these, this process's share */
-    oly_cuda_device device[OLY_MOST_MEMORIES];
+    oly_cuda_device device[OLY_MOST_APART];
     bool started, reaches[OLY_MOST_GPUS][OLY_MOST_GPUS];
     char why[200];
 } all;
@@ -212,9 +212,9 @@ static oly_status start_device(oly_cuda_device *d, oly_gpu *g)
 
 oly_status oly_gpus_start(void)
 {
-    if (oly_cuda_device_count() > OLY_MOST_MEMORIES)
+    if (oly_cuda_device_count() > OLY_MOST_APART)
         return oly_fail(OLY_INVALID, "%d GPUs with OLYMPUS_DEVICES_PER_GPU=%d are %d devices; a process has at most %d",
-                        all.n, (int)oly_option.devices_per_gpu, oly_cuda_device_count(), OLY_MOST_MEMORIES);
+                        all.n, (int)oly_option.devices_per_gpu, oly_cuda_device_count(), OLY_MOST_APART);
     all.started = true;
     for (int k = 0; k < all.n; k++)
         OLY_TRY(start_gpu(oly_gpu_at(k)));
@@ -292,7 +292,7 @@ void oly_gpus_stop(void)
     oly_cuda_constants_stop();
     oly_cuda_generated_stop();
     oly_cuda_modules_stop();
-    for (int d = 0; d < OLY_MOST_MEMORIES; d++)
+    for (int d = 0; d < OLY_MOST_APART; d++)
         stop_device(&all.device[d]);
     for (int k = 0; k < all.n; k++)
         stop_gpu(oly_gpu_at(k));

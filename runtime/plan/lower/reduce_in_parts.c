@@ -21,7 +21,7 @@ static int64_t largest_part(const oly_layout *l)
 /* The number of parts: the same on every process. */
 static int64_t parts_of(const oly_node *sum, const oly_layout *from, const oly_layout *scattered, const oly_layout *to)
 {
-    int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : from->mesh->n_devices;
+    int64_t each = oly_mesh_devices_each_in(from->mesh) ? oly_mesh_devices_each_in(from->mesh) : from->mesh->n_devices;
     int64_t bytes = each * (largest_part(from) + (scattered ? largest_part(scattered) : 0) + 2 * largest_part(to)) *
                     (int64_t)oly_dtype_size(sum->type.dtype);
     int64_t limit = oly_reduction_limit() / 4;

@@ -153,12 +153,12 @@ int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
         return p->position[device];
     if (mesh->everywhere)
         return p->plan->devices[device] == 0 ? 0 : -1;
-    return oly_mesh_position_of(mesh, oly_mesh_first_local() + p->plan->devices[device]);
+    return oly_mesh_position_of(mesh, oly_mesh_local_id(p->plan->devices[device]));
 }
 
 int oly_local_id(const oly_planner *p, int device)
 {
-    return oly_mesh_first_local() + p->plan->devices[device];
+    return oly_mesh_local_id(p->plan->devices[device]);
 }
 
 int oly_id_at(oly_mesh mesh, int position, int process)
@@ -177,6 +177,13 @@ int oly_first_id_of(const oly_plan *plan, int process)
         for (int k = 0; k < plan->n_meshes; k++)
             if (oly_mesh_position_of(plan->meshes[k], id) >= 0)
                 return id;
+    for (int k = 0, begin; k < plan->n_meshes && !plan->default_devices; k++)
+        if (oly_mesh_is_beside(plan->meshes[k])) {
+            n = oly_mesh_devices_in(plan->meshes[k], process, &begin);
+            for (int id = begin; id < begin + n; id++)
+                if (oly_mesh_position_of(plan->meshes[k], id) >= 0)
+                    return id;
+        }
     return first;
 }
 

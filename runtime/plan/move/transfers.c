@@ -29,7 +29,7 @@ static int position_with(const mover *m, const int *part, int device)
 /* The first position of a process that holds the block; -1: none. */
 static int replica_in(const mover *m, const int *part, int process)
 {
-    int first, found = -1, n = oly_mesh_devices_of(process, &first);
+    int first, found = -1, n = oly_mesh_devices_in(m->from->mesh, process, &first);
     for (int id = first; id < first + n; id++) {
         int position = position_with(m, part, id);
         if (position >= 0 && (found < 0 || position < found))

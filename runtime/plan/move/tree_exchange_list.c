@@ -97,7 +97,7 @@ static int lane_of(const oly_staged *s, int device, unsigned axes)
 /* The id of the first device of a process that agrees with a device here along some axes, counted within each process. */
 static int peer_device(const oly_staged *s, int process, int device, unsigned axes)
 {
-    int first, n = oly_mesh_devices_of(process, &first), at[OLY_MAX_RANK];
+    int first, n = oly_mesh_devices_in(s->mesh, process, &first), at[OLY_MAX_RANK];
     for (int id = first; id < first + n; id++) {
         int position = oly_mesh_position_of(s->mesh, id), a = 0;
         if (position < 0)

@@ -22,7 +22,7 @@ bool oly_process_grid_of(oly_mesh mesh, oly_process_grid *g)
 
 int oly_grid_number(oly_mesh mesh, const oly_process_grid *g, int process)
 {
-    int first, n = oly_mesh_devices_of(process, &first), position = -1, at[OLY_MAX_RANK], number = 0;
+    int first, n = oly_mesh_devices_in(mesh, process, &first), position = -1, at[OLY_MAX_RANK], number = 0;
     for (int id = first; id < first + n && position < 0; id++)
         position = oly_mesh_position_of(mesh, id);
     if (position < 0)

@@ -275,7 +275,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule
 /* The memory that a process needs for partial results that cannot be reduced in place. */
 static int64_t staged_by(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int process)
 {
-    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_REDUCTION_GROUP];
+    int first, n = oly_mesh_devices_in(s->p->mesh, process, &first), counts[4], sources[OLY_REDUCTION_GROUP];
     int64_t bytes = 0;
     for (int id = first; id < first + n; id++) {
         int position = oly_mesh_position_of(s->p->mesh, id);
@@ -298,7 +298,7 @@ static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const o
 {
     enum { MOST_COUNTED = 64 };
     int64_t limit = oly_reduction_limit_left(s->p) / 16 * 15, most = 0;
-    int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : s->p->mesh->n_devices;
+    int64_t each = oly_mesh_devices_each_in(s->p->mesh) ? oly_mesh_devices_each_in(s->p->mesh) : s->p->mesh->n_devices;
     oly_box largest = oly_layout_box(s->target, 0);
     if (each * n_sources * (oly_box_count(&largest) * s->element + 64) <= limit)
         return 1;

@@ -493,7 +493,7 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     oly_scatter_shape_of(&c->shape, &c->partial, &c->target, rule, axes);
     /* with uneven groups at most about two partial results per device wait to be reduced */
     oly_box largest = oly_layout_box(partial, 0);
-    int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : p->mesh->n_devices,
+    int64_t each = oly_mesh_devices_each_in(p->mesh) ? oly_mesh_devices_each_in(p->mesh) : p->mesh->n_devices,
             most = each * 2 * oly_box_count(&largest) * c->element, limit = oly_reduction_limit_left(p) / 16 * 15;
     oly_scatter_set_rounds(&c->shape, (most + limit - 1) / limit);
     oly_step said = {0};

@@ -36,7 +36,7 @@ void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
 static int64_t staged_by(const folder *f, const reduced_value *v, int process)
 {
     oly_mesh mesh = f->p->mesh;
-    int first, n_last = 0, last[OLY_REDUCTION_SOURCES], n = oly_mesh_devices_of(process, &first);
+    int first, n_last = 0, last[OLY_REDUCTION_SOURCES], n = oly_mesh_devices_in(mesh, process, &first);
     int64_t bytes = 0;
     for (int id = first; id < first + n; id++) {
         int position = oly_mesh_position_of(mesh, id), counts[4], sources[OLY_REDUCTION_SOURCES];
@@ -65,7 +65,7 @@ static int64_t staged_by(const folder *f, const reduced_value *v, int process)
 /* A rough upper bound over all processes. */
 static int64_t staged_at_most(const folder *f)
 {
-    int64_t bytes = 0, each = oly_mesh_devices_each(), devices = f->p->mesh->n_devices;
+    int64_t bytes = 0, each = oly_mesh_devices_each_in(f->p->mesh), devices = f->p->mesh->n_devices;
     devices = each && each < devices ? each : devices;
     for (int k = 0; k < f->n; k++) {
         const oly_reduction_stage *s = &f->values[k]->part->stage;

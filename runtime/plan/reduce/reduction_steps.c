@@ -389,7 +389,7 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 bool oly_reduction_reads_copies(const folder *f, const reduced_value *v)
 {
     oly_mesh mesh = f->p->mesh;
-    int64_t each = oly_mesh_devices_each();
+    int64_t each = oly_mesh_devices_each_in(mesh);
     const oly_reduction_stage *s = &v->part->stage;
     for (int k = 0; k < s->n_digits && v->from == v->of->slot; k++) {
         const oly_reduction_digit *g = &s->digits[k];

@@ -10,6 +10,10 @@ static oly_status write_value(int device, void *to, const void *value, size_t by
 {
     const oly_cuda_device *d = oly_cuda_device_at(device);
     uint32_t word;
+    if (device >= oly_cuda_device_count()) { /* a CPU device */
+        memcpy(to, value, bytes);
+        return OLY_OK;
+    }
     if (bytes != sizeof word) {
         OLY_TRY(oly_cuda_drain(device));
         return oly_cuda_write(device, to, value, bytes);
@@ -25,6 +29,10 @@ static oly_status write_value(int device, void *to, const void *value, size_t by
 static oly_status copy_value(int device, void *to, const void *from, size_t bytes)
 {
     const oly_cuda_device *d = oly_cuda_device_at(device);
+    if (device >= oly_cuda_device_count()) {
+        memcpy(to, from, bytes);
+        return OLY_OK;
+    }
     OLY_TRY(oly_gpu_enter(d->gpu));
     oly_status st = oly_cuda_check(
         oly_driver.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, bytes, d->stream),

@@ -152,15 +152,17 @@ static bool has_kernels(const oly_device_work *w, oly_work_of of)
     }
 }
 
-/* Can the device's kernels use the memory of all devices that the share uses? */
+/* Can the device's kernels use the memory of all devices that the share uses? Plans that put arrays have CPU devices, too. */
 static bool reaches_all(const oly_device_work *w)
 {
     const oly_plan *plan = w->run->plan;
-    const oly_gpu *own = oly_cuda_device_at(plan->devices[w->device])->gpu;
-    for (int d = 0; d < plan->n_devices; d++)
-        if (w->uses & oly_one_device(d) && !oly_gpu_reaches(own, oly_cuda_device_at(plan->devices[d])->gpu))
+    int n_gpus = oly_cuda_device_count(), own = plan->devices[w->device];
+    for (int d = 0; d < plan->n_devices && own < n_gpus; d++)
+        if (w->uses & oly_one_device(d) &&
+            (plan->devices[d] >= n_gpus ||
+             !oly_gpu_reaches(oly_cuda_device_at(own)->gpu, oly_cuda_device_at(plan->devices[d])->gpu)))
             return false;
-    return true;
+    return own < n_gpus;
 }
 
 bool oly_cuda_launch_share(const oly_device_work *w, oly_work_of of, oly_status *st)
