@@ -6,6 +6,7 @@
 #include "table.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/strip.h"
+#include "cpu/transpose.h"
 #include <cblas.h>
 
 #define STRIP        256 /* columns of c computed together: their sums stay in L1 */
@@ -194,10 +195,10 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
             return;                                                                                                    \
         }                                                                                                              \
         if (p->m == 1 && p->b_column != 1 && p->b_row == 1) {                                                          \
-            vector_##s(p->n, p->k, a, p->a_column, b, p->b_column, 1, c, 1);                                           \
+            VECTOR_OF(s, p->n, p->k, a, p->a_column, b, p->b_column, 1, c, 1);                                         \
         } else if (p->n < 4 && p->a_column == 1) {                                                                     \
             for (int64_t j = 0; j < p->n; j++)                                                                         \
-                vector_##s(p->m, p->k, b + j * p->b_column, p->b_row, a, p->a_row, 1, c + j, p->c_row);                \
+                VECTOR_OF(s, p->m, p->k, b + j * p->b_column, p->b_row, a, p->a_row, 1, c + j, p->c_row);              \
         } else if (p->n == 1 && p->c_row == 1) { /* c is a column: the row of the transposed product */                \
             product turned = {1, p->m, p->k, 0, p->b_row, p->a_column, p->a_row, p->m};                                \
             wide_##s(&turned, b, a, c);                                                                                \
@@ -229,9 +230,58 @@ TRY_TILED(uint32_t, uint32_t)
 #else
 #define TILED_TYPES
 #endif
+/* Dot products with several vectors: vector_<s>, or what is faster. */
+#define VECTOR_OF(s, ...)                                  VECTOR_##s(__VA_ARGS__)
+#define VECTOR_uint8_t                                     vector_uint8_t
+#define VECTOR_uint16_t                                    vector_uint16_t
+#define VECTOR_uint32_t                                    vector_uint32_t
+#define VECTOR_uint64_t                                    vector_uint64_t
+#define VECTOR_b8                                          vector_b8
+#define VECTOR_f64                                         vector_f64
+#define VECTOR_c64                                         vector_c64
+#define VECTOR_c128                                        vector_c128
 #define SUM(T, x, y)                                       ((T)((x) + (y)))
 #define GEMM_INTEGERS(a, number, name, s, T, U, S, W, ...) GEMM(U, U, WRAPPED_##W)
 OLY_UNSIGNED_TYPES(GEMM_INTEGERS, )
+#ifdef OLY_HAS_TRANSPOSE
+/* Dot products of x with 16 dense vectors of y side by side: elements of y are turned in registers. The same order. */
+static int64_t dots_of_sixteen(int64_t count, int64_t k, const float *x, int64_t x_stride, const float *y,
+                               int64_t y_vector, float *c, int64_t step)
+{
+    enum { AHEAD = 64 }; /* elements: sixteen streams are more than processors follow */
+    int64_t i = 0;
+    for (; i + 16 <= count && k >= 32; i += 16) {
+        const float *rows = y + i * y_vector;
+        __m512 sum = _mm512_set1_ps(BEGIN(float, k));
+        int64_t l = 0;
+        for (; l + 16 <= k; l += 16) {
+            __m512 v[16];
+            for (int r = 0; r < 16; r++) {
+                v[r] = _mm512_loadu_ps(rows + r * y_vector + l);
+                __builtin_prefetch(rows + r * y_vector + l + AHEAD);
+            }
+            transpose_vectors(v);
+            for (int q = 0; q < 16; q++)
+                sum = _mm512_fmadd_ps(v[q], _mm512_set1_ps(x[(l + q) * x_stride]), sum);
+        }
+        float sums[16];
+        _mm512_storeu_ps(sums, sum);
+        for (int r = 0; r < 16; r++) {
+            for (int64_t q = l; q < k; q++)
+                sums[r] = FMAF(rows[r * y_vector + q], x[q * x_stride], sums[r]);
+            c[(i + r) * step] = sums[r];
+        }
+    }
+    return i;
+}
+#define VECTOR_f32(count, k, x, x_stride, y, y_vector, one, c, step)                                                   \
+    do {                                                                                                               \
+        const int64_t done = dots_of_sixteen(count, k, x, x_stride, y, y_vector, c, step);                             \
+        vector_f32((count)-done, k, x, x_stride, (y) + done * (y_vector), y_vector, 1, (c) + done * (step), step);     \
+    } while (0)
+#else
+#define VECTOR_f32 vector_f32
+#endif
 GEMM(f32, float, FUSED_F32)
 GEMM(f64, double, FUSED_F64)
 GEMM(c64, float _Complex, FUSED_C64)

@@ -53,6 +53,11 @@ static oly_gemm_task drawn(oly_dtype dtype)
     }
     if (draw(8) == 0)
         t.k = 0;
+    if (dtype == OLY_FLOAT32 && draw(2)) { /* with vectors */
+        t.m = 1 + draw(70), t.n = 1 + draw(3), t.k = 1 + draw(90);
+        if (draw(2))
+            t.n = t.m, t.m = 1;
+    }
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(3);
     t.a_row = a_turned ? 1 : t.k + gap;
