@@ -97,9 +97,9 @@ OLY_API oly_array oly_load_raw_with(const char *path, int64_t offset, oly_dtype 
     OLY_AT_AS(oly_load_raw, oly_load_raw_with)(path, offset, dtype, rank, shape, sharding, OLY_RAW_OPTIONS(__VA_ARGS__))
 
 /* Writes the elements from byte `offset` of a file on: oly_save_raw("ct.raw", 0, x).
- *   A file that is not there is created, whole or not at all, with zeros before the offset. One that is there keeps its other bytes,
- *   and is extended where it is too short; it is written in place, so a failure may leave some of the array's bytes in its own range
- *   (a file that was extended gets its old length back). */
+ *   A file that is not there is created, with zeros before the offset. One that is there keeps its other bytes, and is extended where
+ *   it is too short. Both whole or not at all; but a file with more than 4 MiB of other bytes is written in place, so a failure may
+ *   leave some of the array's bytes in its own range (a file that was extended gets its old length back). */
 OLY_API oly_status oly_save_raw_with(const char *path, int64_t offset, oly_array x, oly_raw_options options);
 #define oly_save_raw(...) oly_save_raw_(__VA_ARGS__, )
 #define oly_save_raw_(path, offset, x, ...)                                                                            \

@@ -8,6 +8,7 @@
 #include "core/status_socket.h"
 #include "core/timeline.h"
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,7 +37,7 @@ static handled all[] = {
 };
 enum { N_SIGNALS = sizeof all / sizeof *all };
 
-static void *stack; /* of the thread that began */
+static _Thread_local void *stack; /* that handlers of this thread run on */
 static atomic_flag crashed = ATOMIC_FLAG_INIT;
 
 static void on_signal(int number, siginfo_t *info, void *context);
@@ -207,6 +208,22 @@ void oly_fatal_signals_begin(void)
     use_stack();
     for (int k = 0; k < N_SIGNALS; k++)
         install(&all[k]);
+}
+
+void oly_fatal_signals_thread_begin(void)
+{
+    sigset_t own;
+    sigemptyset(&own);
+    for (int k = 0; k < N_SIGNALS; k++)
+        if (all[k].always)
+            sigaddset(&own, all[k].number);
+    use_stack();
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+}
+
+void oly_fatal_signals_thread_end(void)
+{
+    leave_stack();
 }
 
 void oly_fatal_signals_end(void)

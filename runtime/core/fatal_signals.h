@@ -5,11 +5,16 @@
  *   SIGTERM   if the program has no handler: recorded if this process waits for another rank or another has failed, then the process ends
  *   SIGQUIT   if the program has no handler: recorded, and the process goes on
  *
- * Begun after MPI, whose own handlers are called after these. Called by collectives/world.c. */
+ * Begun after MPI, whose own handlers are called after these. Called by collectives/world.c, and for their threads by
+ * runtime/device/workers.c. */
 #ifndef OLY_CORE_FATAL_SIGNALS_H
 #define OLY_CORE_FATAL_SIGNALS_H
 
 void oly_fatal_signals_begin(void);
 /* Handlers that have been replaced since then stay. */
 void oly_fatal_signals_end(void);
+/* On a thread of the library, which blocks all signals: lets in those that it can cause itself, with a stack of their own. The end is
+ * called by the same thread. */
+void oly_fatal_signals_thread_begin(void);
+void oly_fatal_signals_thread_end(void);
 #endif

@@ -10,6 +10,7 @@
  * other (both sequentially consistent), so no wake-up is lost. */
 #include "device/workers.h"
 #include "core/error.h"
+#include "core/fatal_signals.h"
 #include "core/float_mode.h"
 #include "core/timeline.h"
 #include <limits.h>
@@ -293,12 +294,14 @@ static void *worker(void *slot)
 {
     own_slot = (int)(intptr_t)slot;
     oly_timeline_name_thread("worker");
+    oly_fatal_signals_thread_begin();
     oly_set_float_mode(OLY_FLOAT_MODE_OF_C);
     while (!atomic_load(&pool.stopping)) {
         unsigned noted = atomic_load(&pool.news);
         if (!oly_workers_help() && !atomic_load(&pool.stopping))
             rest(noted, &pool.sleeping_workers, &pool.workers_wake);
     }
+    oly_fatal_signals_thread_end();
     return NULL;
 }
 

@@ -81,9 +81,11 @@ void oly_csv_close(oly_csv_lines *l)
 
 /* -- fields ------------------------------------------------------------------------------------------------------------------- */
 
+static const char spaces[] = " \t\r\v\f";
+
 static bool is_space(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+    return c && strchr(spaces, c);
 }
 
 static char *trim(const oly_csv_form *form, char *text)
@@ -109,7 +111,7 @@ char *oly_csv_content(const oly_csv_form *form, char *line)
 char *oly_csv_field(const oly_csv_form *form, char *content, char **rest)
 {
     static const oly_csv_form any = {.delimiter = ','};
-    char *end = form->delimiter == ' ' ? content + strcspn(content, " \t") : strchr(content, form->delimiter);
+    char *end = form->delimiter == ' ' ? content + strcspn(content, spaces) : strchr(content, form->delimiter);
     *rest = NULL;
     if (end && *end) {
         *end++ = '\0';
@@ -128,8 +130,8 @@ int64_t oly_csv_fields(const oly_csv_form *form, const char *content)
             n++;
         return n;
     }
-    for (; *(content += strcspn(content, " \t")); n++)
-        content += strspn(content, " \t");
+    for (; *(content += strcspn(content, spaces)); n++)
+        content += strspn(content, spaces);
     return n;
 }
 

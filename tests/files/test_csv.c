@@ -81,6 +81,8 @@ static void what_others_write_is_read(void **state)
     CHECK_NEAR(
         oly_load_csv(check_files_path("a.txt"), OLY_INT16, split, .delimiter = " ", .header_lines = 2, .comments = "%"),
         1, 2, 3, 4);
+    put("r.txt", "1 \r 2\n3\v4\n"); /* any blanks */
+    CHECK_NEAR(oly_load_csv(check_files_path("r.txt"), OLY_INT16, split, .delimiter = " "), 1, 2, 3, 4);
     put("b.csv", "True;0\n1;false\n");
     CHECK_NEAR(oly_load_csv(check_files_path("b.csv"), OLY_BOOL, NULL, .delimiter = ";"), 1, 0, 1, 0);
 }

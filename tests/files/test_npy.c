@@ -399,7 +399,7 @@ static void raw_volumes(void **state)
     assert_true(same_everywhere(oly_load_raw(check_files_path("f.raw"), 0, OLY_INT32, 3, shape,
                                              oly_named(mesh, "None, j, i"), .big_endian = true, .fortran = true),
                                 wanted, sizeof wanted));
-    /* a failure in place: the length is as before */
+    /* a failure: the file is as before, in place, too, as of files with many other bytes, where only the length is */
     int last = oly_process_count() - 1;
     faulty_storage_begin(&(faulty_disk){.calls = FAULTY_WRITE, .fail_at = oly_process_index() == last ? 1 : 0});
     CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), 1000, x), OLY_IO, "Input/output error");
@@ -407,11 +407,44 @@ static void raw_volumes(void **state)
     struct stat found;
     assert_int_equal(stat(check_files_path("x.raw"), &found), 0);
     assert_int_equal(found.st_size, 487);
+    assert_true(
+        same_everywhere(oly_load_raw(check_files_path("x.raw"), 7, OLY_INT32, 3, shape, NULL), wanted, sizeof wanted));
     assert_string_equal(check_files_names(), "f.raw x.raw");
+    enum { LARGE = 5 << 20 };
+    if (oly_process_index() == 0)
+        assert_int_equal(truncate(check_files_path("f.raw"), LARGE), 0);
+    oly_sync("the file is large");
+    faulty_storage_begin(&(faulty_disk){.calls = FAULTY_WRITE, .fail_at = oly_process_index() == last ? 1 : 0});
+    CHECK_FAILS(oly_save_raw(check_files_path("f.raw"), LARGE, x), OLY_IO, "Input/output error");
+    faulty_storage_end();
+    assert_int_equal(stat(check_files_path("f.raw"), &found), 0);
+    assert_int_equal(found.st_size, LARGE);
+    assert_int_equal(oly_save_raw(check_files_path("f.raw"), LARGE - 240, x), OLY_OK);
+    assert_true(same_everywhere(oly_load_raw(check_files_path("f.raw"), LARGE - 240, OLY_INT32, 3, shape, NULL), wanted,
+                                sizeof wanted));
     CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), -1, x), OLY_INVALID, "the offset is -1");
     CHECK_FAILS(oly_save_raw(check_files_path("x.raw"), INT64_MAX, x), OLY_OVERFLOW, "2^63");
     refused(oly_load_raw(check_files_path("x.raw"), 248, OLY_INT32, 3, shape, NULL), OLY_IO, "the file has 487");
     refused(oly_load_raw(check_files_path("x.raw"), 0, (oly_dtype)77, 3, shape, NULL), OLY_INVALID, "");
+}
+
+/* What a killed process has left of the same file goes, nothing else. */
+static void leftovers_are_removed_by_the_next_save(void **state)
+{
+    (void)state;
+    static const char *const names[] = {".a.npy-0123456789abcdef.part", ".a.npy-00000000000000ff.part",
+                                        ".b.npy-0123456789abcdef.part", ".a.npy-0123456789abcdeg.part", "a.npy.part"};
+    for (int k = 0; k < 5 && oly_process_index() == 0; k++) {
+        FILE *f = fopen(check_files_path(names[k]), "w");
+        assert_non_null(f);
+        fclose(f);
+    }
+    oly_sync("the files are there");
+    assert_int_equal(oly_save_npy(check_files_path("a.npy"), oly_arange(6, OLY_INT32)), OLY_OK);
+    assert_string_equal(check_files_names(),
+                        ".a.npy-0123456789abcdeg.part .b.npy-0123456789abcdef.part a.npy a.npy.part");
+    assert_int_equal(oly_save_npy(check_files_path("b.npy"), oly_arange(6, OLY_INT32)), OLY_OK);
+    assert_string_equal(check_files_names(), ".a.npy-0123456789abcdeg.part a.npy a.npy.part b.npy");
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------------------- */
@@ -460,6 +493,7 @@ int main(void)
         TEST(memory_is_bounded),
         TEST(beyond_four_gigabytes),
         TEST(raw_volumes),
+        TEST(leftovers_are_removed_by_the_next_save),
         TEST(lack_of_memory_is_reported),
     };
     return CHECK_MAIN(tests);

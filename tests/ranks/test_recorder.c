@@ -6,6 +6,7 @@
 #include "core/raw_text.h"
 #include "core/recorder.h"
 #include <olympus.h>
+#include <pthread.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -98,8 +99,26 @@ static int deeper(volatile char *before)
 
 static void *volatile nowhere = (void *)8;
 
+static pthread_t first_thread;
+
+/* Overflows the stack of a worker; the first thread leaves the work to the others. */
+static void overflow_elsewhere(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)in, (void)out, (void)user;
+    if (!pthread_equal(pthread_self(), first_thread))
+        deeper(NULL);
+    sleep(5);
+}
+
 static void go_wrong(const char *how, oly_array x)
 {
+    static const oly_kernel kernel = {.name = "overflow", .factors = "i->i", .cpu = overflow_elsewhere, .flops = 1e7};
+    if (!strcmp(how, "worker")) {
+        oly_array y = NULL;
+        first_thread = pthread_self();
+        oly_kernel_call(&kernel, OLY_IN(x), OLY_OUT(y));
+        oly_block_until_ready(y);
+    }
     if (!strcmp(how, "diverge"))
         oly_item(oly_max(oly_mul(x, 2)));
     if (!strcmp(how, "kill"))

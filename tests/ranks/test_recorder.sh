@@ -57,6 +57,10 @@ has "a crashed rank is named" "$folder/crash.report" '^verdict: rank 3 \(process
     '^rank 3 .* crashed'
 job overflow 0
 has "so is one whose stack has overflowed" "$folder/overflow.report" '^verdict: rank 0 .* crashed: SIGSEGV'
+mkdir -p "$folder/worker"
+(cd "$folder/worker" && OLYMPUS_NUM_THREADS=4 OLYMPUS_JOB=job-worker "$OLDPWD/launch/olyrun" --time 60 -n 1 -d 4 "$program" worker 0) >"$folder/worker.out" 2>&1 </dev/null
+"$oly" report "$folder/worker" >"$folder/worker.report" 2>&1
+has "and a worker's stack" "$folder/worker.report" '^verdict: rank 0 .* crashed: SIGSEGV'
 job abort 1
 has "and one that aborts" "$folder/abort.report" '^verdict: rank 1 .* crashed: SIGABRT'
 job exit 1

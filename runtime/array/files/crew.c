@@ -149,7 +149,10 @@ static oly_status share_error(const oly_crew *crew, int failed, oly_status statu
     if (st == OLY_OK) {
         memcpy(text, all + (int64_t)failed * WORDS, sizeof text);
         text[TEXT - 1] = '\0';
-        st = oly_fail(status, "%s (on rank %d)", text, crew->process[failed]);
+        if (strstr(text, "(on rank ")) /* an agreement inside this one has said so */
+            st = oly_fail(status, "%s", text);
+        else
+            st = oly_fail(status, "%s (on rank %d)", text, crew->process[failed]);
     }
     oly_release(all);
     return st;

@@ -5,6 +5,7 @@
 #include "array/files/parts.h"
 #include "array/files/replace.h"
 #include "core/hash.h"
+#include "core/min_max.h"
 #include "device/platform.h"
 #include "file/file.h"
 #include <fcntl.h>
@@ -61,12 +62,43 @@ static uint64_t arguments_of(const request *r, uint64_t seed)
 
 /* -- saving ------------------------------------------------------------------------------------------------------------------- */
 
-static oly_status save_new(const oly_crew *crew, oly_status mine, const request *r, oly_array x)
+enum { OTHER_BYTES = 4 << 20 }; /* of a file that is there, up to which it is written anew */
+
+/* Bytes [at, end) of the file that is there. */
+static oly_status copy_bytes(int from, int to, const char *path, int64_t at, int64_t end)
+{
+    size_t n = at < end ? (size_t)(end - at) : 0;
+    char *bytes = n ? oly_malloc(n) : NULL;
+    oly_status st = n && !bytes ? oly_out_of_memory(n, "the other bytes of a file") : OLY_OK;
+    if (st == OLY_OK && n)
+        st = oly_file_read(from, path, bytes, n, at);
+    if (st == OLY_OK && n)
+        st = oly_file_write(to, path, bytes, n, at);
+    oly_release(bytes);
+    return st;
+}
+
+/* What stands before and after the array in the file of `size` bytes. By the first member. */
+static oly_status copy_others(const request *r, int to, int64_t size)
+{
+    int from = oly_storage_get()->open(r->path, O_RDONLY | O_NOFOLLOW, 0);
+    if (from < 0)
+        return oly_file_fail("write", r->path, from);
+    oly_status st = copy_bytes(from, to, r->path, 0, oly_smaller(r->offset, size));
+    if (st == OLY_OK)
+        st = copy_bytes(from, to, r->path, r->end, size);
+    oly_storage_get()->close(from);
+    return st;
+}
+
+/* As a whole; size: of the file that is there, 0 if there is none. */
+static oly_status save_new(const oly_crew *crew, oly_status mine, const request *r, int64_t size, oly_array x)
 {
     oly_new_file f;
-    OLY_TRY(oly_replace_begin(crew, mine, arguments_of(r, 4), r->path, r->end, &f));
+    OLY_TRY(oly_replace_begin(crew, mine, arguments_of(r, 4), r->path, oly_larger(r->end, size), &f));
     oly_file_array region = region_of(r, f.file);
-    return oly_replace_end(crew, oly_parts_write(x, &region), &f);
+    oly_status st = oly_crew_leads(crew) && size > 0 ? copy_others(r, f.file, size) : OLY_OK;
+    return oly_replace_end(crew, st == OLY_OK ? oly_parts_write(x, &region) : st, &f);
 }
 
 /* In place. The first member extends it, and takes that back if somebody fails. */
@@ -102,19 +134,33 @@ static oly_status save_into(const oly_crew *crew, const request *r, oly_array x)
     return st;
 }
 
+/* -1: there is no file. */
+static oly_status size_of(const char *path, int64_t *size)
+{
+    oly_file_facts facts = {0};
+    bool exists;
+    *size = -1;
+    OLY_TRY(oly_file_may_replace(path, &exists));
+    int returned = exists ? oly_storage_get()->lstat(path, &facts) : 0;
+    if (returned < 0)
+        return oly_file_fail("write", path, returned);
+    *size = exists ? facts.size : -1;
+    return OLY_OK;
+}
+
 static oly_status save_members(const oly_crew *crew, oly_status mine, const request *r, oly_array x)
 {
-    bool exists = false;
-    oly_status st = mine == OLY_OK ? oly_file_may_replace(r->path, &exists) : mine;
-    int64_t there = exists, *all = oly_malloc(sizeof *all * (size_t)crew->n);
+    int64_t size = -1, *all = oly_malloc(sizeof *all * (size_t)crew->n);
+    oly_status st = mine == OLY_OK ? size_of(r->path, &size) : mine;
     if (!all && st == OLY_OK)
         st = oly_out_of_memory(sizeof *all * (size_t)crew->n, "writing a file");
-    st = oly_crew_agree_on(crew, st, 1, &there, all ? all : &there);
-    bool in_place = st == OLY_OK && all && all[0];
+    st = oly_crew_agree_on(crew, st, 1, &size, all ? all : &size);
+    size = st == OLY_OK && all ? all[0] : -1;
     oly_release(all);
     OLY_TRY(st);
-    if (!in_place)
-        return save_new(crew, st, r, x);
+    int64_t others = oly_smaller(r->offset, size) + (size > r->end ? size - r->end : 0);
+    if (others <= OTHER_BYTES)
+        return save_new(crew, st, r, size > 0 ? size : 0, x);
     OLY_TRY(oly_crew_agree_same(crew, st, arguments_of(r, 5)));
     return save_into(crew, r, x);
 }

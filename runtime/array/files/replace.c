@@ -3,21 +3,16 @@
 #include "array/files/replace.h"
 #include "core/hash.h"
 #include "file/file.h"
+#include "file/leftovers.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_KEPT = 200 }; /* bytes of the file's name in that of the temporary one, which must not be too long */
-
-/* "folder/.name-0123456789abcdef.part" */
 static oly_status name_temporary(oly_new_file *f, uint64_t number)
 {
-    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
-    int n = snprintf(f->temporary, sizeof f->temporary, "%.*s.%.*s-%016" PRIx64 ".part", (int)(name - f->path), f->path,
-                     NAME_KEPT, name, number);
+    int n = oly_temporary_name(f->temporary, sizeof f->temporary, f->path, number);
     return n < 0 || n >= (int)sizeof f->temporary ? oly_file_fail("write", f->path, ENAMETOOLONG) : OLY_OK;
 }
 
@@ -35,6 +30,7 @@ static oly_status create(oly_new_file *f, int64_t size, uint64_t number)
     bool exists;
     OLY_TRY(oly_file_may_replace(f->path, &exists));
     OLY_TRY(name_temporary(f, number));
+    oly_leftovers_remove(f->path);
     oly_status st = oly_file_create(f->temporary, 0666, &f->file);
     if (st != OLY_OK) { /* the name that the user knows */
         oly_drop_message();

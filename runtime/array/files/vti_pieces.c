@@ -14,9 +14,9 @@
 #include "core/hash.h"
 #include "core/min_max.h"
 #include "file/file.h"
+#include "file/leftovers.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +97,15 @@ static oly_status find_pieces(pieces *p)
 /* "folder/wave.pvti": "folder/wave_3.vti", and a name for it while it is written. */
 static oly_status name_piece(const pieces *p, int k, uint64_t number)
 {
-    oly_text name = {0}, temporary = {0};
+    oly_text name = {0};
     int length = (int)(strlen(p->path) - strlen(".pvti"));
     oly_text_add(&name, "%.*s_%d.vti", length, p->path, k);
-    oly_text_add(&temporary, "%.*s_%d.%016" PRIx64 ".part", length, p->path, k, number);
+    size_t room = name.length + 32;
     p->piece[k].name = name.failed ? NULL : oly_strdup(oly_text_chars(&name));
-    p->piece[k].temporary = temporary.failed ? NULL : oly_strdup(oly_text_chars(&temporary));
+    p->piece[k].temporary = p->piece[k].name ? oly_malloc(room) : NULL;
     oly_text_free(&name);
-    oly_text_free(&temporary);
+    if (p->piece[k].temporary)
+        oly_temporary_name(p->piece[k].temporary, room, p->piece[k].name, number);
     return p->piece[k].name && p->piece[k].temporary ? OLY_OK : oly_out_of_memory(strlen(p->path), "a path");
 }
 
@@ -184,6 +185,7 @@ static oly_status create(const pieces *p, int k, oly_vti_field *fields)
     int file;
     bool exists;
     OLY_TRY(oly_file_may_replace(q->name, &exists));
+    oly_leftovers_remove(q->name);
     if (oly_file_create(q->temporary, 0666, &file) != OLY_OK) { /* the name that the user knows */
         oly_drop_message();
         return oly_file_fail("write", q->name, file);
