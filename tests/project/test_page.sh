@@ -56,7 +56,7 @@ grep -qE '(src|href)="?https?:' "$folder/page.html" && bad 'the page needs the n
 dom "$folder/page.html" report "$folder/report.dom"
 has 'the report is drawn' "$folder/report.dom" 'data-ready="yes"' 'class="verdict bad"' 'oly_matmul' 'class="line"[^>]*>explain.c:29' '&lt;b&gt;x&lt;/b&gt;' '<canvas'
 dom "$folder/page.html" plans "$folder/plans.dom"
-has 'plans are drawn: steps with bytes, measured beside predicted, blocks and arrows' "$folder/plans.dom" 'all-gather' '64.0 KiB' 'received per device' '310.00 µs' '<rect' 'marker-end' 'who holds what' \
+has 'plans are drawn: steps with bytes, measured beside predicted, blocks and arrows' "$folder/plans.dom" 'all-gather' '64.0 KiB' 'received per device' '310.00 µs' '<rect' 'marker-end' '<title>device 1 → 0: 64.0 KiB, elements \[64:128, 0:256\]' 'who holds what' \
     '\[0:64, 0:256\]' 'role="img"'
 dom "$folder/page.html" timeline "$folder/timeline.dom"
 has 'the timeline is drawn' "$folder/timeline.dom" '<canvas' 'where the time went' 'exchange' 'device 0' 'idle'
