@@ -31,6 +31,9 @@ if [[ $BUILD == *thread* ]] && command -v setarch >/dev/null; then
     fixed_addresses=(setarch "$(uname -m)" -R) # gcc 12's thread sanitizer cannot place its tables otherwise on new kernels
 fi
 
+# On a machine with GPUs the tests are of CPU devices, too; those of GPUs say so.
+export OLYMPUS_PLATFORMS=${OLYMPUS_PLATFORMS:-cpu}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM

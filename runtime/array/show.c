@@ -163,14 +163,16 @@ static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shap
     oly_layout l = oly_layout_canonical(s, rank, shape);
     for (int p = 0; p < n && st == OLY_OK; p++) {
         oly_box b = oly_layout_box(&l, p);
-        ids[p] = oly_mesh_device_id(s->mesh, p);
+        ids[p] = oly_mesh_device_number(s->mesh, p);
         for (int d = 0; d < rank; d++) {
             starts[p * rank + d] = b.lo[d];
             extents[p * rank + d] = b.hi[d] - b.lo[d];
         }
     }
     if (st == OLY_OK)
-        st = oly_draw_sharding(&t, "CPU", rank, shape, n, starts, extents, ids);
+        st =
+            oly_draw_sharding(&t, strcmp(oly_device_platform(oly_mesh_device(s->mesh, 0)), "cuda") == 0 ? "GPU" : "CPU",
+                              rank, shape, n, starts, extents, ids);
     if (st == OLY_OK)
         fputs(oly_text_chars(&t), file);
     fflush(file);

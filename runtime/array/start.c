@@ -131,10 +131,8 @@ static oly_status add_beside(void)
     return oly_devices_add_beside(n);
 }
 
-static oly_status meet(const oly_rates_known *rates)
+static oly_status greet(const oly_rates_known *rates, greeting *all)
 {
-    int n = oly_world_size();
-    OLY_TRY(oly_agree_at_start());
     const oly_platform *platform = oly_platform_get();
     greeting mine = {platform->devices(),
                      platform->set ? platform->set() : 0,
@@ -142,12 +140,31 @@ static oly_status meet(const oly_rates_known *rates)
                      oly_transport_my_name(),
                      *rates,
                      my_location()};
+    return oly_world_gather(&mine, all, sizeof mine);
+}
+
+/* Some ranks have no GPU: all use the CPU. */
+static oly_status greet_again(int n, const oly_rates_known *rates, greeting *all)
+{
+    if (!oly_platform_fall_back(n, &all->platform, sizeof *all))
+        return OLY_OK;
+    oly_executor_choose();
+    oly_transport_choose(NULL);
+    return greet(rates, all);
+}
+
+static oly_status meet(const oly_rates_known *rates)
+{
+    int n = oly_world_size();
+    OLY_TRY(oly_agree_at_start());
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
         all && counts && leaders ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
     if (st == OLY_OK)
-        st = oly_world_gather(&mine, all, sizeof mine);
+        st = greet(rates, all);
+    if (st == OLY_OK)
+        st = greet_again(n, rates, all);
     if (st == OLY_OK)
         st = oly_platform_agree(n, &all->platform, sizeof *all);
     if (st == OLY_OK)

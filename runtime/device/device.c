@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A job may have millions of devices, of which a program uses few: handles are created on first use. */
@@ -298,7 +299,10 @@ void oly_print_devices(void)
         platform->describe(k, text, sizeof text);
         printf("%s: %s\n", name, text);
     }
-    if (strcmp(platform->name, "cpu") == 0 && strstr(oly_option.platforms, "cuda") && !oly_cuda_is_there(&why))
+    bool wanted = strcmp(platform->name, "cpu") == 0 && strstr(oly_option.platforms, "cuda");
+    if (wanted && *oly_platform_given_up())
+        printf("no GPU: %s\n", oly_platform_given_up());
+    else if (wanted && getenv("OLYMPUS_PLATFORMS") && !oly_cuda_is_there(&why)) /* who has asked is told */
         printf("no GPU: %s\n", why);
     fflush(stdout);
 }

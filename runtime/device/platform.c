@@ -10,6 +10,7 @@
 const oly_platform *oly_platform_chosen = &oly_platform_cpu;
 int oly_platform_first_beside = INT32_MAX;
 static const oly_platform *registered;
+static char given_up[120]; /* why GPUs that are there are not used */
 
 void oly_platform_register(const oly_platform *platform)
 {
@@ -58,8 +59,39 @@ int oly_platform_count_beside(void)
     return n;
 }
 
+static const oly_platform_name *name_at(const oly_platform_name *of, size_t stride, int r)
+{
+    return (const oly_platform_name *)((const char *)of + (size_t)r * stride);
+}
+
+bool oly_platform_fall_back(int n, const oly_platform_name *of, size_t stride)
+{
+    int gpus = 0, lacking = -1;
+    for (int r = 0; r < n; r++) {
+        const char *name = name_at(of, stride, r)->chars;
+        if (strcmp(name, "cuda") == 0)
+            gpus++;
+        else if (strcmp(name, "cpu") == 0)
+            lacking = r;
+        else
+            return false;
+    }
+    if (gpus == 0 || lacking < 0)
+        return false;
+    oly_platform_chosen = &oly_platform_cpu;
+    oly_facts_use(NULL);
+    snprintf(given_up, sizeof given_up, "rank %d has none, and the devices of a job are of one platform", lacking);
+    return true;
+}
+
+const char *oly_platform_given_up(void)
+{
+    return given_up;
+}
+
 void oly_platform_forget(void)
 {
+    *given_up = 0;
     oly_platform_first_beside = INT32_MAX;
     if (oly_platform_chosen->stop)
         oly_platform_chosen->stop();

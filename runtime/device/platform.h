@@ -127,6 +127,9 @@ typedef struct oly_platform_name {
     oly_facts facts;
 } oly_platform_name;
 oly_platform_name oly_platform_my_name(void);
+/* Where OLYMPUS_PLATFORMS lets ranks choose and some of them have no GPU, all use the CPU: true, then, on every rank. Before the next. */
+bool oly_platform_fall_back(int n, const oly_platform_name *of, size_t stride);
+const char *oly_platform_given_up(void); /* why, in words that end a sentence; "": it was not so */
 /* Is the platform the same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them
  * otherwise. */
 oly_status oly_platform_agree(int n, const oly_platform_name *of, size_t stride);

@@ -322,6 +322,11 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
     return mesh->devices ? mesh->devices[position] : position;
 }
 
+int oly_mesh_device_number(oly_mesh mesh, int position)
+{
+    return oly_mesh_device_id(mesh, position) - (oly_mesh_is_beside(mesh) ? oly_mesh_total_devices() : 0);
+}
+
 int oly_mesh_local_device(oly_mesh mesh, int s)
 {
     const mesh_entry *e = (const mesh_entry *)mesh;

@@ -65,6 +65,8 @@ oly_status oly_mesh_set_default_device(int id);
 oly_status oly_mesh_parse(struct oly_mesh_impl *m, const char *axes, int *unknown);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
+/* Its number among those of its platform, for people. */
+int oly_mesh_device_number(oly_mesh mesh, int position);
 /* Which of this process's devices has the local shard s, counted as oly_mesh_local_positions does. */
 int oly_mesh_local_device(oly_mesh mesh, int s);
 /* Row-major position of a device, -1 if it is not in the mesh. Not for the mesh of uncommitted arrays. */

@@ -452,7 +452,10 @@ int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
     if (!s) {
         oly_text_add(&t, "None");
     } else if (s->mesh->n_axes == 0) {
-        oly_text_add(&t, "SingleDeviceSharding(device=CpuDevice(id=%d))", oly_mesh_device_id(s->mesh, 0));
+        const char *platform = oly_device_platform(oly_mesh_device(s->mesh, 0));
+        oly_text_add(&t, "SingleDeviceSharding(device=%s(id=%d))",
+                     platform && strcmp(platform, "cuda") == 0 ? "CudaDevice" : "CpuDevice",
+                     oly_mesh_device_number(s->mesh, 0));
     } else {
         char mesh[512];
         oly_mesh_str(s->mesh, mesh, sizeof mesh);

@@ -110,7 +110,7 @@ machine() {
 oracle() { on "$@"; }
 
 # The output of a program in any order of processes, without speeds and names of devices.
-text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//; s/ cuda devices/ cpu devices/' | sort; }
+text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//; s/ cuda devices/ cpu devices/; s/CudaDevice/CpuDevice/g; s/GPU ([0-9])/CPU \1/g; /^cpu devices = /d' | sort; }
 
 # Every example prints on the platform what it prints on CPUs.
 examples() {

@@ -25,7 +25,7 @@ gpu() {
     OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=$devices EMULATED_GPUS=${GPUS:-1} BUILD=$build timeout 200 \
         tests/gpu/emulated "${start[@]}" "$@" </dev/null
 }
-text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/CUDA_/CPU_/g; s/ cuda devices/ cpu devices/' | sort; }
+text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/CUDA_/CPU_/g; s/ cuda devices/ cpu devices/; s/CudaDevice/CpuDevice/g; s/GPU \([0-9]\)/CPU \1/g; /^cpu devices = /d' | sort; }
 
 for layout in ${LAYOUTS:-1x8 2x4 4x2 8x1}; do
     families=${FAMILIES-toy heat prog reshard}
@@ -85,6 +85,12 @@ beside() { # RANKS GPUS DEVICES-PER-GPU CPU-DEVICES
 beside 1 1 2 3
 beside 2 1 2 1
 beside 2 4 1 2
+env -u OLYMPUS_PLATFORMS OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/examples/matmul" --size 16 --devices >"$scratch/why" 2>&1 </dev/null &&
+    grep -q '^global devices = \[CUDA_0' "$scratch/why" && grep -q '^cpu devices = \[CPU_0\]' "$scratch/why" && grep -q 'GPU 0' "$scratch/why"
+result $? 'GPUs are used where there are any'
+env -u OLYMPUS_PLATFORMS OLYMPUS_NUM_CPU_DEVICES=4 tests/gpu/emulated "$MPIRUN" -n 1 env CUDA_VISIBLE_DEVICES= "$build/examples/matmul" --size 16 --devices : \
+    -n 1 "$build/examples/matmul" --size 16 --devices >"$scratch/why" 2>&1 </dev/null && grep -q 'no GPU: rank 0 has none' "$scratch/why"
+result $? 'ranks of which one has no GPU use CPUs'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

@@ -411,7 +411,7 @@ static void options_come_from_the_environment(void **state)
     (void)state;
     assert_int_equal(oly_options_read(), OLY_OK);
     assert_int_equal(oly_option.num_cpu_devices, 1);
-    assert_string_equal(oly_option.platforms, "cpu");
+    assert_string_equal(oly_option.platforms, "cuda,cpu");
     uint64_t before = oly_options_fingerprint();
     setenv("OLYMPUS_NUM_CPU_DEVICES", "7", 1);
     setenv("OLYMPUS_ISA", "avx2", 1);

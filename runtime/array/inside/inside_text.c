@@ -121,8 +121,9 @@ static oly_status read_letter(writer *w, const char **at)
         return OLY_OK;
     }
     if (letter == 'D') {
-        if (w->text)
-            oly_text_add(w->text, "CPU_%d", w->device);
+        char name[32] = "";
+        if (w->text && oly_device_str(oly_get_device(w->device), name, sizeof name) > 0)
+            oly_text_add(w->text, "%s", name);
         return OLY_OK;
     }
     if (letter == 'A' || letter == 'R' || letter == 'T')
