@@ -3,6 +3,7 @@
  * the order of the destination's memory and merged; then rows are copied, or blocks transposed where the source is
  * dense in another dimension. */
 #include "table.h"
+#include "cpu/transpose.h"
 #include <string.h>
 
 #define SIDE 64 /* of a transposed block: 16 and 32 were half as fast */
@@ -112,6 +113,31 @@ PLANES(2, uint16_t)
 PLANES(4, uint32_t)
 PLANES(8, uint64_t)
 
+/* Elements of 4 and 8 bytes by 16 x 16 or 8 x 8 of them in registers, block by block: each block's rows are read and written as
+ * whole lines. */
+#ifdef OLY_HAS_TRANSPOSE
+#define WHOLE(columns, lanes) ((columns) / (lanes) * (lanes))
+#else
+#define WHOLE(columns, lanes) 0
+#endif
+#define TURNED(size, T, lanes)                                                                                         \
+    static void transpose_##size##_turned(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from,         \
+                                          int64_t from_column)                                                         \
+    {                                                                                                                  \
+        int64_t whole = WHOLE(columns, lanes);                                                                         \
+        for (int64_t r = 0; r < rows; r += SIDE)                                                                       \
+            for (int64_t c = 0; c < whole; c += SIDE)                                                                  \
+                transpose_w##size((int)(whole - c < SIDE ? whole - c : SIDE),                                          \
+                                  (int)(rows - r < SIDE ? rows - r : SIDE), to + r * to_row + c, to_row,               \
+                                  from + r + c * from_column, from_column);                                            \
+        if (whole < columns)                                                                                           \
+            transpose_##size(rows, columns - whole, to + whole, to_row, from + whole * from_column, from_column);      \
+    }
+TURNED(4, uint32_t, 16)
+TURNED(8, uint64_t, 8)
+#define transpose_1_turned transpose_1
+#define transpose_2_turned transpose_2
+
 /* Any element size: complex128, which C code need not align to its 16 bytes. */
 static void rows_any(size_t bytes, int64_t rows, int64_t columns, char *to, int64_t to_row, int64_t to_column,
                      const char *from, int64_t from_row, int64_t from_column)
@@ -133,7 +159,7 @@ static void copy_plane(const copy *c, int row, char *to, const char *from)
 #define COPY_PLANE(size, T)                                                                                            \
     case size:                                                                                                         \
         if (turned)                                                                                                    \
-            transpose_##size(rows, columns, (T *)to, to_row, (const T *)from, c->from[last]);                          \
+            transpose_##size##_turned(rows, columns, (T *)to, to_row, (const T *)from, c->from[last]);                 \
         else                                                                                                           \
             rows_##size(rows, columns, (T *)to, to_row, c->to[last], (const T *)from, from_row, c->from[last]);        \
         break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transposes of small matrices of 4-byte elements, for kernels that compute several rows side by side. Inside kernels/cpu. */
+/* Transposes of matrices of 4-byte and 8-byte elements in registers, for copies and for kernels that compute several rows side by side.
+ * Inside kernels/cpu. */
 #ifndef OLY_CPU_TRANSPOSE_H
 #define OLY_CPU_TRANSPOSE_H
 #include <stdint.h>
@@ -61,6 +62,36 @@ static inline void transpose_16(int columns, uint32_t *to, int64_t to_row, const
     for (int c = 0; c < columns; c++)
         _mm512_storeu_ps(to + c * to_row, _mm512_loadu_ps(all[c]));
 }
+
+/* The same for 8 rows and at most 8 columns of 8-byte elements. */
+static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, const uint64_t *from, int64_t from_row)
+{
+    __m512d x[8], t[8];
+    const __mmask8 some = (__mmask8)(0xff >> (8 - columns));
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        x[r] = _mm512_maskz_loadu_pd(some, from + r * from_row);
+#pragma GCC unroll 4
+    for (int k = 0; k < 8; k += 2) { /* t[k + q], lane b: column 2 b + q of rows k and k + 1 */
+        t[k] = _mm512_unpacklo_pd(x[k], x[k + 1]);
+        t[k + 1] = _mm512_unpackhi_pd(x[k], x[k + 1]);
+    }
+#pragma GCC unroll 2
+    for (int q = 0; q < 2; q++) {
+        const __m512d even = _mm512_shuffle_f64x2(t[q], t[2 + q], 0x88),
+                      odd = _mm512_shuffle_f64x2(t[q], t[2 + q], 0xdd);
+        const __m512d even2 = _mm512_shuffle_f64x2(t[4 + q], t[6 + q], 0x88),
+                      odd2 = _mm512_shuffle_f64x2(t[4 + q], t[6 + q], 0xdd);
+        x[q] = _mm512_shuffle_f64x2(even, even2, 0x88);
+        x[2 + q] = _mm512_shuffle_f64x2(odd, odd2, 0x88);
+        x[4 + q] = _mm512_shuffle_f64x2(even, even2, 0xdd);
+        x[6 + q] = _mm512_shuffle_f64x2(odd, odd2, 0xdd);
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < 8; c++)
+        if (c < columns)
+            _mm512_storeu_pd(to + c * to_row, x[c]);
+}
 #endif
 
 /* The same for any numbers of rows and columns. */
@@ -73,6 +104,21 @@ static inline void transpose_w4(int rows, int columns, uint32_t *to, int64_t to_
         for (int c = 0; c < columns; c += 16)
             transpose_16(columns - c < 16 ? columns - c : 16, to + (int64_t)c * to_row + r, to_row,
                          from + (int64_t)r * from_row + c, from_row);
+#endif
+    for (; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            to[(int64_t)c * to_row + r] = from[(int64_t)r * from_row + c];
+}
+
+static inline void transpose_w8(int rows, int columns, uint64_t *to, int64_t to_row, const uint64_t *from,
+                                int64_t from_row)
+{
+    int r = 0;
+#ifdef OLY_HAS_TRANSPOSE
+    for (; r + 8 <= rows; r += 8)
+        for (int c = 0; c < columns; c += 8)
+            transpose_8x8(columns - c < 8 ? columns - c : 8, to + (int64_t)c * to_row + r, to_row,
+                          from + (int64_t)r * from_row + c, from_row);
 #endif
     for (; r < rows; r++)
         for (int c = 0; c < columns; c++)
