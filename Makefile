@@ -121,6 +121,7 @@ $(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	   echo "pmix_libs      := $$(pkg-config --libs pmix 2>/dev/null)"; \
 	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
 	   echo "cmocka_libs    := $$(pkg-config --libs cmocka)"; \
+	   echo "nvcc_packs     := $(if $(has_cuda),$$($(nvcc) --help 2>/dev/null | grep -q -e --compress-mode && echo --compress-mode=size))"; \
 	   echo "nvcc_knows     := $(if $(has_cuda),$$($(nvcc) --list-gpu-arch 2>/dev/null | sed 's/compute_//' | tr '\n' ' '))"; \
 	   echo "mpi_cflags     := $$($(MPICC) -show | tr ' ' '\n' | grep '^-I' | tr '\n' ' ')"; \
 	   echo "mpi_libs       := $$($(MPICC) -show | tr ' ' '\n' | grep -E '^-(L|l|Wl,)' | tr '\n' ' ')"; \
@@ -278,7 +279,7 @@ $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
 
 # One call of nvcc for all architectures of a file, which it compiles at the same time. Contraction only where it is written.
 # The first architecture's PTX becomes the code of all of them, and the PTX that later GPUs compile for themselves.
-nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 2 -Xfatbin -compress-all \
+nvcc_flags = -std=c++17 -O3 -fmad=false -Ikernels -Ikernels/cuda -Iruntime -Iinclude -Werror all-warnings --threads 2 $(or $(nvcc_packs),-Xfatbin -compress-all) \
              $(foreach a,$(cuda_archs),-gencode arch=compute_$(firstword $(cuda_archs))$(comma)code=sm_$a) \
              -gencode arch=compute_$(firstword $(cuda_archs)),code=compute_$(firstword $(cuda_archs))
 $(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile kernels/cuda/report $(BUILD)/cuda_flags

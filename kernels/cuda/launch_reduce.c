@@ -7,7 +7,12 @@
 #include "table.h"
 #include <string.h>
 
-enum { BLOCK = 4096, SMALL = 64, ENOUGH_THREADS = 2048 }; /* threads of a processor that have something to do */
+enum {
+    BLOCK = 4096,
+    SMALL = 64,
+    LONG = 8 /* elements of a segment for a warp */,
+    ENOUGH_THREADS = 2048
+}; /* threads of a processor that have something to do */
 
 bool oly_cuda_has_reduce(const oly_reduce_task *t)
 {
@@ -62,7 +67,16 @@ static oly_status run_tree(stages *s, bool last, oly_cuda_tree_task *t)
     t->out = last ? s->out : s->scratch[s->now];
     t->dtype = s->wide;
     t->to = last ? s->to : s->wide;
-    return oly_cuda_start(s->l, "reduce_tree", "oly_reduce_tree", oly_cuda_blocks(s->l, t->n, 64), 64, t, sizeof *t);
+    int64_t longest = (t->length + t->parts - 1) / t->parts;
+    if (t->mode == OLY_TREE_UNIFORM)
+        longest = t->length;
+    else if (t->mode == OLY_TREE_PIECES)
+        longest = (longest + t->rows - 1) / t->rows;
+    if (longest < LONG)
+        return oly_cuda_start(s->l, "reduce_tree", "oly_reduce_tree", oly_cuda_blocks(s->l, t->n, 64), 64, t,
+                              sizeof *t);
+    return oly_cuda_start(s->l, "reduce_tree", "oly_reduce_tree_warps",
+                          oly_cuda_blocks(s->l, t->n, OLY_CUDA_THREADS / 32), OLY_CUDA_THREADS, t, sizeof *t);
 }
 
 /* The parts' results, `kept` apart (adjacent parts `apart`), to the result. */

@@ -4,39 +4,6 @@
 
 enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, BLOCK = 4096, LANES = 64 };
 
-OLY_DEVICE int32_t down(int32_t x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE uint32_t down(uint32_t x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE int64_t down(int64_t x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE uint64_t down(uint64_t x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE float down(float x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE double down(double x, int by)
-{
-    return oly_shuffle_down(x, by);
-}
-OLY_DEVICE oly_c64 down(oly_c64 x, int by)
-{
-    return oly_w_of(oly_shuffle_down(x.re, by), oly_shuffle_down(x.im, by));
-}
-OLY_DEVICE oly_c128 down(oly_c128 x, int by)
-{
-    return oly_z_of(oly_shuffle_down(x.re, by), oly_shuffle_down(x.im, by));
-}
-
 /* Elements [begin, end) of a run, at least 64 of them, by a warp; the result is the first lane's. */
 template <class X>
 OLY_DEVICE typename X::value by_lanes(const oly_cuda_reduce_task &t, int64_t base, int64_t begin, int64_t end)

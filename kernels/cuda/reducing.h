@@ -111,6 +111,40 @@ template <int dtype, class A, int combiner> struct oly_of {
         OLY_BY_TYPE(task.dtype, f##_any, task)                                                                         \
     }
 
+/* -- of the lane `by` lanes up ------------------------------------------------------------------------------------------------- */
+OLY_DEVICE int32_t down(int32_t x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE uint32_t down(uint32_t x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE int64_t down(int64_t x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE uint64_t down(uint64_t x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE float down(float x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE double down(double x, int by)
+{
+    return oly_shuffle_down(x, by);
+}
+OLY_DEVICE oly_c64 down(oly_c64 x, int by)
+{
+    return oly_w_of(oly_shuffle_down(x.re, by), oly_shuffle_down(x.im, by));
+}
+OLY_DEVICE oly_c128 down(oly_c128 x, int by)
+{
+    return oly_z_of(oly_shuffle_down(x.re, by), oly_shuffle_down(x.im, by));
+}
+
 /* -- a tree over a sequence that arrives one by one: level l holds the result of 2^l leaves ------------------------------------- */
 template <class X> struct counter {
     typename X::value level[40];
