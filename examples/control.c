@@ -8,6 +8,7 @@
  * Run:    launch/olyrun -n 2 -d 4 build/examples/control      (any ranks, any devices)
  * Prints: from process 0, the results of each function. */
 #include <olympus.h>
+#include <string.h>
 
 static oly_mesh mesh;
 
@@ -131,6 +132,13 @@ int main(int argc, char **argv)
             oly_plan_cache_state(k == 0 ? &first : &now);
         }
     show("plans for nine more numbers", oly_scalar(now.made - first.made, OLY_INT32));
+
+    /* GPUs launch kernels; CPUs compute in place and count nothing. */
+    oly_device_counts work;
+    oly_get_device_counts(&work);
+    bool on_cpus = strcmp(oly_device_platform(oly_local_device(0)), "cpu") == 0;
+    if (oly_process_index() == 0)
+        printf("%-34s %s\n", "kernels are launched", (work.launches > 0) == !on_cpus ? "on GPUs only" : "elsewhere");
 
     /* What a plan costs, before it runs: a sum over a split array needs all devices. */
     oly_plan_costs costs;

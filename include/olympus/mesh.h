@@ -42,6 +42,22 @@ OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
  * ranks: any rank, alone. source: print(jax.devices()), print(jax.local_devices()) */
 OLY_API void oly_print_devices(void);
 
+/* How the devices of this process have computed since oly_init. CPUs compute in place and count nothing; GPUs launch kernels, and what
+ * they have no kernel for goes through the host (docs/gpu.md), which is slow: oly_explain marks such steps.
+ *   returns  OLY_OK or the error (OLY_ERRORS_RETURN)
+ *   ranks    any rank, alone; calls that are still running count as far as they are
+ *   fails    OLY_INVALID if counts is NULL */
+typedef struct oly_device_counts {
+    int64_t launches;         /* of kernels, one by one */
+    int64_t library_products; /* calls of cuBLASLt */
+    int64_t graph_launches;   /* of runs of steps that are recorded as CUDA graphs, each one launch */
+    int64_t graphs;           /* made for these */
+    int64_t graph_updates;    /* of those that were there, for other buffers */
+    int64_t on_host;          /* devices' shares of steps that the host has computed */
+    int64_t bytes_on_host;    /* copied for these, in both directions */
+} oly_device_counts;
+OLY_API oly_status oly_get_device_counts(oly_device_counts *counts);
+
 /* The device on which work without committed arrays runs and on which arrays made without a sharding are placed, uncommitted;
  * committed arrays stay where they are. NULL (initially): the first device of each process. Returns the previous one. Only the
  * process that owns the device computes.
@@ -176,6 +192,7 @@ OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 #define oly_make_hybrid_mesh_with(...)  OLY_AT_AS(oly_make_hybrid_mesh, oly_make_hybrid_mesh_with)(__VA_ARGS__)
 #define oly_device_is_local(...)        OLY_AT(oly_device_is_local)(__VA_ARGS__)
 #define oly_device_str(...)             OLY_AT(oly_device_str)(__VA_ARGS__)
+#define oly_get_device_counts(...)      OLY_AT(oly_get_device_counts)(__VA_ARGS__)
 #define oly_print_devices(...)          OLY_AT(oly_print_devices)(__VA_ARGS__)
 #define oly_mesh_axis_count(...)        OLY_AT(oly_mesh_axis_count)(__VA_ARGS__)
 #define oly_mesh_axis_name(...)         OLY_AT(oly_mesh_axis_name)(__VA_ARGS__)

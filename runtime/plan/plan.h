@@ -22,4 +22,7 @@ oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form 
                             const char *const *names);
 oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *after);
 void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs);
+/* Is a device's share of the step computed on the host, because the device's platform has no kernel for it? For explanations; set by
+ * runtime/run. NULL: none is. */
+extern bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
 #endif

@@ -160,7 +160,7 @@ static oly_status move_copies(oly_cells *c, bool back)
         else if (written)
             OLY_TRY(oly_platform_get()->write(r->memory, r->begin, r->copy, bytes));
         if (!back || written)
-            oly_count(&oly_device_counted.bytes_to_host, (int64_t)bytes);
+            oly_count(&oly_device_counted.bytes_on_host, (int64_t)bytes);
     }
     return OLY_OK;
 }

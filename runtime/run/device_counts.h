@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counts of how the devices of this process have computed since the start: by kernels and libraries of their own, or on the host (detour.h).
- * Written by runtime/run; read by runtime/array (oly_device_counts_now) and tests. */
+ * Written by runtime/run; read by runtime/array (oly_get_device_counts) and tests. */
 #ifndef OLY_RUN_DEVICE_COUNTS_H
 #define OLY_RUN_DEVICE_COUNTS_H
 #include <stdatomic.h>
@@ -9,8 +9,11 @@
 typedef struct oly_device_counters {
     _Atomic int64_t launches;         /* of kernels */
     _Atomic int64_t library_products; /* by cuBLASLt */
+    _Atomic int64_t graph_launches;   /* of recorded segments (run/replay.h) */
+    _Atomic int64_t graphs;           /* made for these */
+    _Atomic int64_t graph_updates;    /* of those made, for other buffers */
     _Atomic int64_t on_host;          /* shares of steps, one for each device */
-    _Atomic int64_t bytes_to_host;    /* copied for these, in both directions */
+    _Atomic int64_t bytes_on_host;    /* copied for these, in both directions */
 } oly_device_counters;
 extern oly_device_counters oly_device_counted;
 
@@ -18,4 +21,9 @@ static inline void oly_count(_Atomic int64_t *counter, int64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
+static inline int64_t oly_counted(const _Atomic int64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+void oly_counts_begin(void); /* at start */
 #endif

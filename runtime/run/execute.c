@@ -6,6 +6,7 @@
 #include "run/introduction.h"
 #include "run/executor.h"
 #include "run/timed_steps.h"
+#include "run/replay.h"
 #include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
@@ -185,6 +186,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     if (st == OLY_OK)
         st = oly_executor_prepare(plan);
     if (st == OLY_OK)
+        st = oly_replay_prepare(plan);
+    if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())
         st = oly_label_steps(plan);
@@ -218,6 +221,7 @@ void oly_program_free(oly_program *p)
         pthread_mutex_destroy(&r->turn);
         oly_release(r);
     }
+    oly_replay_forget(p->plan);
     oly_plan_free(p->plan);
     oly_release(p);
 }

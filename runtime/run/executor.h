@@ -13,14 +13,21 @@
 
 /* -- executors ---------------------------------------------------------------------------------------------------------- */
 
+struct oly_segment;
 typedef struct oly_executor {
     const char *name; /* "cpu" */
     /* Launches a device's share on the device, in its order: true, and *st says how that went. False: it has no kernel for
      * it. Called for one device by one thread at a time. NULL: there are none. */
     bool (*launch)(const oly_device_work *w, oly_work_of of, oly_status *st);
+    /* Does it have a kernel for a device's share of a step, as far as the plan tells? For explanations; NULL: they say nothing. */
+    bool (*has)(const oly_plan *plan, const oly_step *step, int device);
     /* In the device's order, without waiting for it; NULL: the device is drained, and the platform writes or copies. */
     oly_status (*write)(int device, void *to, const void *value, size_t bytes); /* at most 8 bytes */
     oly_status (*copy)(int device, void *to, const void *from, size_t bytes);
+    /* Runs a segment as one launch: *done (replay.h). Not done: nothing was launched. forget: gives back what is kept for it. NULL: steps
+     * are run one by one. */
+    oly_status (*replay)(oly_run *r, struct oly_segment *s, bool *done);
+    void (*forget)(struct oly_segment *s);
 } oly_executor;
 extern const oly_executor oly_executor_cpu;
 extern const oly_executor *oly_executor_chosen;
@@ -28,6 +35,9 @@ static inline const oly_executor *oly_executor_get(void)
 {
     return oly_executor_chosen;
 }
+
+/* Is there something to compute on the device? Of steps that compute. */
+bool oly_step_has_work(const oly_step *s, int device);
 
 /* -- preparing a plan ------------------------------------------------------------------------------------------------- */
 

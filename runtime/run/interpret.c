@@ -7,6 +7,7 @@
 #include "run/execute.h"
 #include "run/executor.h"
 #include "run/messages.h"
+#include "run/replay.h"
 #include "run/stencil_run.h"
 #include "run/timed_steps.h"
 #include "core/hash.h"
@@ -256,10 +257,30 @@ static oly_status run_timed(oly_run *r, const oly_step *s)
     return st;
 }
 
+oly_status oly_run_steps(oly_run *r, const oly_block *b, int first, int n)
+{
+    for (int k = first; k < first + n; k++)
+        OLY_TRY(run_step(r, &b->steps[k]));
+    return OLY_OK;
+}
+
+/* Step k, or all of the segment that begins with it: *n steps. */
+static oly_status run_next(oly_run *r, const oly_block *b, int k, int *n)
+{
+    oly_segment *segment = oly_segment_at(&b->steps[k]);
+    bool done = false;
+    if (segment)
+        OLY_TRY(oly_replay_run(r, segment, &done));
+    *n = done ? segment->n : 1;
+    if (done)
+        return OLY_OK;
+    return oly_times_steps() ? run_timed(r, &b->steps[k]) : run_step(r, &b->steps[k]);
+}
+
 oly_status oly_run_block(oly_run *r, const oly_block *b)
 {
-    for (int k = 0; k < b->n_steps; k++) {
-        OLY_TRY(oly_times_steps() ? run_timed(r, &b->steps[k]) : run_step(r, &b->steps[k]));
+    for (int k = 0, n; k < b->n_steps; k += n) {
+        OLY_TRY(run_next(r, b, k, &n));
         if (oly_is_under_way(r)) {
             oly_advance_exchanges(r);
             OLY_TRY(r->advance);

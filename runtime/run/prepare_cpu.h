@@ -16,5 +16,6 @@ typedef struct oly_prepared {
     const int *copies;      /* [n_copies] chunks of each copy of the step or level */
     int total_copied;
     const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
+    struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
 } oly_prepared;
 #endif

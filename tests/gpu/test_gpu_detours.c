@@ -3,10 +3,20 @@
  * runs it on an emulated GPU. */
 #include "check.h"
 #include "check_session.h"
-#include "device/platform.h"
-#include "run/device_counts.h"
 #include <math.h>
 #include <string.h>
+
+static oly_device_counts counted(void)
+{
+    oly_device_counts c;
+    assert_int_equal(oly_get_device_counts(&c), OLY_OK);
+    return c;
+}
+
+static bool on_gpu(void)
+{
+    return strcmp(oly_device_platform(oly_local_device(0)), "cuda") == 0;
+}
 
 enum { BATCHES = 2, M = 12, N = 10, K = 8 };
 static double left[BATCHES][M][K], right[BATCHES][K][N], result[BATCHES][M][N];
@@ -55,11 +65,11 @@ static void products_are_computed_on_the_device(void **state)
         {"", ""}, {"y, x", "y"}, {"None, x", "None, None, y"}, {"None, None, x", "None, x"}};
     (void)state;
     fill();
-    int64_t before = atomic_load(&oly_device_counted.on_host);
+    int64_t before = counted().on_host;
     for (int dtype = 0; dtype < OLY_N_DTYPES; dtype++)
         for (size_t k = 0; k < sizeof shardings / sizeof *shardings; k++)
             check_product((oly_dtype)dtype, shardings[k][0], shardings[k][1]);
-    assert_int_equal(atomic_load(&oly_device_counted.on_host), before);
+    assert_int_equal(counted().on_host, before);
 }
 
 /* Those of whole numbers below 2^24 are exact in float32, whatever the order of sums. */
@@ -98,22 +108,65 @@ static void large_products_go_to_the_library(void **state)
     static const oly_dtype dtypes[] = {OLY_FLOAT32,    OLY_FLOAT64,  OLY_COMPLEX64,
                                        OLY_COMPLEX128, OLY_BFLOAT16, OLY_FLOAT16};
     (void)state;
-    int64_t before = atomic_load(&oly_device_counted.library_products);
-    int64_t on_host = atomic_load(&oly_device_counted.on_host);
+    int64_t before = counted().library_products;
+    int64_t on_host = counted().on_host;
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
         for (size_t e = 0; e < 3; e++) {
             check_large(dtypes[k], equations[e], "", "");
             check_large(dtypes[k], equations[e], "None, x", "None, None, y");
         }
-    if (oly_platform_is_apart() && strstr(oly_platform_get()->name, "cuda"))
-        assert_true(atomic_load(&oly_device_counted.library_products) > before);
-    assert_int_equal(atomic_load(&oly_device_counted.on_host), on_host);
+    if (on_gpu())
+        assert_true(counted().library_products > before);
+    assert_int_equal(counted().on_host, on_host);
+}
+
+/* A function of the program runs on the host, the product before it does not; explanations say so, and only on GPUs. */
+static void twice(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)user;
+    for (int64_t k = 0; k < in[0].shape[0] * in[0].shape[1]; k++)
+        ((float *)out[0].data)[k] = 2 * ((const float *)in[0].data)[k];
+}
+
+static void product_twice(const oly_array *in, oly_array *out, void *user)
+{
+    static const oly_kernel kernel = {.name = "doubled", .factors = "ij->ij", .cpu = twice};
+    (void)user;
+    oly_kernel_call(&kernel, OLY_IN(oly_matmul(in[0], in[0])), OLY_OUT(out[0]));
+}
+
+static void steps_on_the_host_are_marked(void **state)
+{
+    char *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    (void)state;
+    oly_array x = oly_device_put(oly_ones(OLY_FLOAT32, 8, 8), oly_named(oly_make_mesh("x=8"), "x"));
+    oly_fn f = oly_jit(product_twice, 1, 1);
+    oly_explain(file, f, x);
+    fclose(file);
+    const char *mark = strstr(text, "[on the host]"), *kernel = strstr(text, "doubled");
+    assert_non_null(kernel);
+    assert_int_equal(mark != NULL, on_gpu());
+    if (mark) {
+        assert_null(strstr(mark + 1, "[on the host]"));
+        assert_null(memchr(kernel, '\n', (size_t)(mark - kernel)));
+    }
+    free(text);
+    int64_t before = counted().on_host, bytes = counted().bytes_on_host;
+    oly_array y = oly_apply(f, x);
+    oly_array sum = oly_device_put(oly_sum(y), oly_named(oly_make_mesh("x=8"), ""));
+    assert_true(oly_item(sum) == 2 * 8 * 64);
+    assert_int_equal(counted().on_host - before, on_gpu() ? 8 : 0);
+    assert_int_equal(counted().bytes_on_host > bytes, on_gpu());
+    assert_int_equal(counted().launches > 0, on_gpu());
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(large_products_go_to_the_library, check_open, check_close),
+        cmocka_unit_test_setup_teardown(steps_on_the_host_are_marked, check_open, check_close),
         cmocka_unit_test_setup_teardown(products_are_computed_on_the_device, check_open, check_close)};
     return CHECK_MAIN(tests);
 }

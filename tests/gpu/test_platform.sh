@@ -91,6 +91,10 @@ result $? 'GPUs are used where there are any'
 env -u OLYMPUS_PLATFORMS OLYMPUS_NUM_CPU_DEVICES=4 tests/gpu/emulated "$MPIRUN" -n 1 env CUDA_VISIBLE_DEVICES= "$build/examples/matmul" --size 16 --devices : \
     -n 1 "$build/examples/matmul" --size 16 --devices >"$scratch/why" 2>&1 </dev/null && grep -q 'no GPU: rank 0 has none' "$scratch/why"
 result $? 'ranks of which one has no GPU use CPUs'
+for fault in '' graph:1+ graph:3; do
+    OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=4 EMULATED_GPUS=2 EMULATED_FAIL=$fault tests/gpu/emulated "$build/tests/test_gpu_replay" >"$scratch/why" 2>&1
+    result $? "segments of plans are replayed as graphs${fault:+; EMULATED_FAIL=$fault}"
+done
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

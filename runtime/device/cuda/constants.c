@@ -2,7 +2,7 @@
 /* Constants of launches in the memory of devices: programs of tiles, tables of strides. Equal bytes are there once. See modules.h. */
 #include "core/hash.h"
 #include "device/cuda/modules.h"
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { LISTS = 1024, MOST = 4096 };
@@ -21,8 +21,22 @@ static struct {
     int n;
 } of_device[OLY_MOST_APART];
 
+static _Atomic uint64_t epoch = 1;
+_Thread_local bool oly_cuda_capturing;
+
+uint64_t oly_cuda_epoch(void)
+{
+    return atomic_load(&epoch);
+}
+
+void oly_cuda_new_epoch(void)
+{
+    atomic_fetch_add(&epoch, 1);
+}
+
 static void forget(int device)
 {
+    oly_cuda_new_epoch();
     for (int k = 0; k < LISTS; k++)
         for (constant *c; (c = of_device[device].list[k]);) {
             of_device[device].list[k] = c->next;

@@ -17,7 +17,9 @@
                                 x(cuMemcpyDtoDAsync) x(cuMemcpyAsync) x(cuMemsetD8Async) x(cuMemsetD32Async)           \
                                     x(cuMemcpy2DAsync) x(cuModuleLoadData) x(cuModuleUnload) x(cuModuleGetFunction)    \
                                         x(cuFuncSetAttribute) x(cuLaunchKernel) x(cuGetErrorName) x(cuGetErrorString)  \
-                                            x(cuMemGetInfo)
+                                            x(cuMemGetInfo) x(cuStreamBeginCapture) x(cuStreamEndCapture)              \
+                                                x(cuGraphInstantiateWithFlags) x(cuGraphExecUpdate) x(cuGraphLaunch)   \
+                                                    x(cuGraphDestroy) x(cuGraphExecDestroy)
 
 #define OLY_DRIVER_POINTER(name) __typeof__(name) *name;
 typedef struct oly_driver_functions {

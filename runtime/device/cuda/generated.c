@@ -2,6 +2,7 @@
 /* The table of generated kernels and the thread that compiles them. See generated.h. Modules stay loaded until the platform stops, so that
  * functions may be used without a lock; when the table is full, further kernels are done without. */
 #include "device/cuda/generated.h"
+#include "device/cuda/modules.h"
 #include "core/hash.h"
 #include "core/option.h"
 #include "device/cuda/kernel_cache.h"
@@ -104,6 +105,7 @@ static void *work(void *unused)
         bool made = make_image(k, &why);
         pthread_mutex_lock(&all.lock);
         k->state = made ? COMPILED : FAILED;
+        oly_cuda_new_epoch(); /* recorded launches may use it */
         *(made ? k->read ? &all.counts.read : &all.counts.compiled : &all.counts.failed) += 1;
         tell(why);
         free(why);

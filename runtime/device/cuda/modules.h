@@ -10,6 +10,12 @@ oly_status oly_cuda_function(const oly_gpu *g, const char *module, const char *k
                              CUfunction *function);
 /* The same bytes in the device's memory, kept until the platform stops or until there are too many: 16-byte aligned. fails OLY_MEMORY. */
 oly_status oly_cuda_constant(int device, const void *data, size_t bytes, const void **at);
+/* A number that changes whenever recorded launches (runtime/run/cuda/graphs.h) may name memory that is not there any more, or a kernel that
+ * is not the best any more. */
+uint64_t oly_cuda_epoch(void);
+void oly_cuda_new_epoch(void);
+/* This thread records launches instead of making them: nothing may wait for the device or take memory in its stream. */
+extern _Thread_local bool oly_cuda_capturing;
 void oly_cuda_modules_stop(void);
 void oly_cuda_constants_stop(void);
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of work on GPUs: a stream for each device, events between them. See gpus.h. */
 #include "device/cuda/gpus.h"
+#include "device/cuda/modules.h"
 
 /* Numbers count a device's events; as many as there is room for are kept apart. Who waits for one whose event has been recorded again waits
  * for more than it must, all of which was submitted before. */
@@ -31,6 +32,8 @@ bool oly_cuda_wait(int device, oly_event event)
 oly_status oly_cuda_drain(int device)
 {
     const oly_cuda_device *d = oly_cuda_device_at(device);
+    if (oly_cuda_capturing)
+        return oly_fail(OLY_STATE, "%s: launches are being recorded", d->gpu->label);
     OLY_TRY(oly_gpu_enter(d->gpu));
     oly_status st = oly_cuda_check(oly_driver.cuStreamSynchronize(d->stream), "cuStreamSynchronize", d->gpu->label);
     oly_gpu_leave();

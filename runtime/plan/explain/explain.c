@@ -250,6 +250,8 @@ static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n
     return OLY_OK;
 }
 
+bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
+
 static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int branch, int depth, int64_t times)
 {
     for (int k = 0; k < b->n_steps; k++) {
@@ -262,6 +264,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .depth = depth,
                                 .times = times,
                                 .communicates = oly_step_communicates(s),
+                                .on_host = oly_plan_on_host && oly_plan_on_host(t->plan, s),
                                 .group = group_of(t->plan, s),
                                 .seconds = oly_cost_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));

@@ -34,6 +34,7 @@ typedef struct oly_told_step {
     int depth;
     int64_t times; /* in one run of the plan */
     bool communicates;
+    bool on_host; /* a device's share of it */
     oly_told_group group;
     int n_reads, n_writes;
     const int *reads, *writes; /* slots, ascending */

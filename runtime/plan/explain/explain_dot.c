@@ -88,6 +88,8 @@ static void step_box(drawing *d, int k)
         }
         oly_text_add(d->text, ", %d members", ts->group.members);
     }
+    if (ts->on_host)
+        oly_text_add(d->text, "\\non the host");
     oly_text_add(d->text, "\\n");
     escaped(d->text, oly_tell_line(d->told, s->node));
     oly_text_add(d->text, "  ");

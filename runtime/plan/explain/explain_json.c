@@ -269,6 +269,8 @@ static void steps_json(writer *w, oly_told *told)
         number(w, "seconds", s->seconds);
         measured_json(w, oly_tell_measured(told, s->step));
         integer(w, "live_bytes", s->live);
+        if (s->on_host)
+            integer(w, "on_host", 1);
         if (s->communicates)
             transfer_json(w, told, s);
         close_list(w, "}");

@@ -111,6 +111,8 @@ void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts)
         oly_text_add(t, " per device in %d message%s, %d members]", s->messages, plural(s->messages),
                      ts->group.members);
     }
+    if (ts->on_host)
+        oly_text_add(t, "   [on the host]");
     site_text(t, told, s->node);
 }
 

@@ -2,6 +2,7 @@
 /* The table of the executor for GPUs. See executor_cuda.h. */
 #include "run/cuda/executor_cuda.h"
 #include "device/cuda/gpus.h"
+#include "run/cuda/graphs.h"
 #include "run/cuda/steps.h"
 #include <string.h>
 
@@ -43,7 +44,12 @@ static oly_status copy_value(int device, void *to, const void *from, size_t byte
 
 const oly_executor *oly_executor_cuda(void)
 {
-    static oly_executor cuda = {
-        .name = "cuda", .launch = oly_cuda_launch_share, .write = write_value, .copy = copy_value};
+    static oly_executor cuda = {.name = "cuda",
+                                .launch = oly_cuda_launch_share,
+                                .has = oly_cuda_has,
+                                .write = write_value,
+                                .copy = copy_value,
+                                .replay = oly_cuda_replay,
+                                .forget = oly_cuda_forget};
     return &cuda;
 }

@@ -55,6 +55,9 @@ static oly_status grow(oly_cuda_launching *l, size_t bytes)
     CUdeviceptr at = 0;
     bytes = bytes > twice ? bytes : twice;
     bytes = bytes > LEAST ? bytes : LEAST;
+    if (oly_cuda_capturing)
+        return oly_fail(OLY_MEMORY, "%s: no scratch memory is taken while launches are recorded", g->label);
+    oly_cuda_new_epoch();
     OLY_TRY(oly_cuda_check(oly_driver.cuMemAllocFromPoolAsync(&at, bytes, g->pool, l->device->stream),
                            "cuMemAllocFromPoolAsync", g->label));
     if (block[l->number].at)

@@ -138,6 +138,15 @@ static oly_status launch_tiles(const oly_cuda_launcher *l, const oly_device_work
     return oly_cuda_stencil(l, now.stencil, now.field, now.steps, now.from, now.to);
 }
 
+bool oly_cuda_has(const oly_plan *plan, const oly_step *s, int device)
+{
+    if (plan->devices[device] >= oly_cuda_device_count()) /* a CPU beside the GPUs */
+        return true;
+    if (s->kind == OLY_STEP_STENCIL)
+        return !s->stencil.tiling && oly_cuda_has_stencil(s->stencil.stencil);
+    return has_step(s, device);
+}
+
 /* -- shares ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool has_kernels(const oly_device_work *w, oly_work_of of)

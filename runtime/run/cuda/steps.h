@@ -6,6 +6,7 @@
 #include "run/executor.h"
 
 /* oly_executor.launch: false where a kernel is missing, before anything is launched. */
+bool oly_cuda_has(const oly_plan *plan, const oly_step *s, int device); /* oly_executor.has */
 bool oly_cuda_launch_share(const oly_device_work *w, oly_work_of of, oly_status *st);
 
 /* A family of steps: is there a kernel for a device's share, and its launches (steps.c calls them). local_steps.c: operations of
