@@ -160,6 +160,8 @@ oly_status oly_graph_before_reshapes(oly_graph *g, oly_node *x, const oly_node *
 oly_status oly_graph_flip(oly_graph *g);
 /* Values that are computed in the same way from the same values become one, in bodies too. Needs a pruned graph and leaves one. */
 oly_status oly_graph_share(oly_graph *g);
+/* Where only a slice of an elementwise result is read, computes only that, in bodies too. Needs a pruned graph and leaves one. */
+oly_status oly_graph_narrow(oly_graph *g);
 /* Gives every elementwise operation its own copy of small masks computed from indexes and constants, in bodies too.
  * Needs and leaves a pruned graph. */
 oly_status oly_graph_rematerialise(oly_graph *g);

@@ -453,6 +453,8 @@ static oly_status rewrite(oly_planner *p)
         OLY_TRY(oly_graph_flip(g));
     if (oly_enabled(OLY_OPTIMISATION_COMMON_SUBEXPRESSIONS))
         OLY_TRY(oly_graph_share(g));
+    if (oly_enabled(OLY_OPTIMISATION_DEMAND))
+        OLY_TRY(oly_graph_narrow(g));
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
         OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))
