@@ -26,21 +26,53 @@ static oly_status record_alone(oly_recording *record, const void *request, oly_t
     return OLY_OK;
 }
 
-static oly_status run_alone(oly_recording *record, const void *request, const char *name, int n_in, const oly_array *in,
-                            int n_out, oly_array *out)
+static oly_status compile_alone(oly_recording *record, const void *request, const char *name, int n_in,
+                                const oly_array *in, int n_out, oly_compiled **c)
 {
     oly_trace t;
-    oly_compiled *c;
     OLY_TRY(oly_trace_open(&t, name));
     oly_status st = record_alone(record, request, &t, n_in, in, n_out);
     oly_trace_close(&t);
     if (st != OLY_OK)
         oly_graph_free(t.graph);
-    else if ((st = oly_compile(&t, n_in, in, NULL, &c)) == OLY_OK) {
-        st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
-        oly_compiled_free(c);
-    }
+    else
+        st = oly_compile(&t, n_in, in, NULL, c);
     oly_trace_release(&t);
+    return st;
+}
+
+static oly_status run_alone(oly_recording *record, const void *request, const char *name, int n_in, const oly_array *in,
+                            int n_out, oly_array *out)
+{
+    oly_compiled *c;
+    OLY_TRY(compile_alone(record, request, name, n_in, in, n_out, &c));
+    oly_status st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
+    oly_compiled_free(c);
+    return st;
+}
+
+static oly_status run_known(oly_compiled_cache *cache, oly_key *key, oly_recording *record, const void *request,
+                            const char *name, int n_in, const oly_array *in, int n_out, oly_array *out)
+{
+    for (int k = 0; k < n_in; k++) {
+        OLY_TRY(oly_array_readable(in[k]));
+        oly_key_add_array(key, in[k]);
+    }
+    oly_compiled *c = oly_cache_find(cache, key);
+    if (!c) {
+        OLY_TRY(compile_alone(record, request, name, n_in, in, n_out, &c));
+        OLY_TRY(oly_cache_add(cache, key, c));
+    }
+    return oly_compiled_run(c, n_in, in, NULL, n_out, out);
+}
+
+oly_status oly_run_known(oly_compiled_cache *cache, oly_key *key, oly_recording *record, const void *request,
+                         const char *name, int n_in, const oly_array *in, int n_out, oly_array *out)
+{
+    oly_turn turn;
+    OLY_TRY(oly_turn_begin(&turn));
+    oly_status st = run_known(cache, key, record, request, name, n_in, in, n_out, out);
+    oly_turn_end(&turn);
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include "array/array.h"
 #include "array/checkpoint/checkpoint.h"
 #include "array/dispatch.h"
+#include "array/inside/inside.h"
 #include "array/origin.h"
 #include "array/place.h"
 #include "array/timeline/timeline.h"
@@ -354,6 +355,7 @@ int oly_finalize(void)
     bool together = oly_run_failure() == OLY_OK && !oly_world_is_broken();
     oly_scope_close_all();
     oly_dispatch_reset();
+    oly_inside_forget();
     oly_array_forget_dead();
     oly_origins_forget();
     oly_place_forget();

@@ -63,6 +63,26 @@ static void whole_arrays_once(void **state)
     assert_int_equal(n_called, oly_process_index() == 0);
 }
 
+/* Outside of functions: the second call on a line has the plan of the first, but its own numbers and message. */
+static void calls_at_once_keep_their_plans(void **state)
+{
+    (void)state;
+    oly_plan_cache before, after;
+    oly_array z = NULL;
+    int64_t made[3];
+    oly_clear_error();
+    for (int k = 0; k < 6; k++) {
+        assert_int_equal(oly_plan_cache_state(&before), OLY_OK);
+        assert_int_equal(oly_callback(twice, NULL, OLY_IN(x), SAME, OLY_OUT(z)), OLY_OK);
+        assert_int_equal(oly_check(x, "not {}", k % 2), OLY_CHECK);
+        assert_non_null(strstr(oly_last_error(), k % 2 ? "not 1" : "not 0"));
+        oly_clear_error();
+        assert_int_equal(oly_plan_cache_state(&after), OLY_OK);
+        made[k % 3] = after.made - before.made;
+    }
+    assert_int_equal(made[0] + made[1] + made[2], 0);
+}
+
 static int numbers[] = {0, 1, 2};
 
 static void step(oly_array i, oly_array *carry, void *user)
@@ -332,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins),
         cmocka_unit_test(whole_arrays_once),
+        cmocka_unit_test(calls_at_once_keep_their_plans),
         cmocka_unit_test(in_the_order_of_the_program),
         cmocka_unit_test(only_pure_ones_are_dropped),
         cmocka_unit_test(for_every_device_and_element),

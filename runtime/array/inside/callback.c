@@ -221,13 +221,39 @@ static oly_status check(const request *q)
                : oly_fail(OLY_INVALID, "the types of the results are NULL; give one for each (OLY_TYPES)");
 }
 
+static void sign_text(oly_key *key, const char *text)
+{
+    size_t n = text ? strlen(text) + 1 : 0;
+    oly_key_add(key, &n, sizeof n);
+    if (n)
+        oly_key_add(key, text, n);
+}
+
+static void sign(const oly_inside_request *r, oly_key *key)
+{
+    const request *q = r->more;
+    oly_key_add(key, &q->function, sizeof q->function);
+    oly_key_add(key, &q->user, sizeof q->user);
+    oly_key_add(key, &q->options.pure, sizeof q->options.pure);
+    oly_key_add(key, &q->n_out, sizeof q->n_out);
+    sign_text(key, q->name);
+    sign_text(key, q->options.factors);
+    sign_text(key, q->options.whole);
+    sign_text(key, q->options.name);
+    for (int k = 0; k < q->n_out; k++) {
+        oly_key_add(key, &q->types[k].dtype, sizeof q->types[k].dtype);
+        oly_key_add(key, &q->types[k].rank, sizeof q->types[k].rank);
+        oly_key_add(key, q->types[k].shape, sizeof q->types[k].shape);
+    }
+}
+
 static oly_status call_back(const request *q, const oly_array *in, oly_array *results)
 {
     oly_operand operands[OLY_CALL_MOST];
     OLY_TRY(check(q));
     for (int k = 0; k < q->n_in; k++)
         operands[k] = oly_operand_array(in[k]);
-    const oly_inside_request r = {record, NULL, q->n_in, operands, q, q->n_out ? q->n_out : 1};
+    const oly_inside_request r = {record, NULL, q->n_in, operands, q, q->n_out ? q->n_out : 1, sign};
     return oly_inside_record(&r, results);
 }
 

@@ -70,6 +70,11 @@ static oly_status record(const oly_inside_request *r, oly_trace *t, oly_node **i
     return st;
 }
 
+static void sign(const oly_inside_request *r, oly_key *key)
+{
+    (void)r, (void)key;
+}
+
 oly_status oly_check_n(oly_operand condition, const char *format, int n, const oly_operand *values)
 {
     OLY_ENTER(OLY_STATE);
@@ -83,7 +88,7 @@ oly_status oly_check_n(oly_operand condition, const char *format, int n, const o
     if (n > 0)
         memcpy(all + 1, values, sizeof *values * (size_t)n);
     oly_status st = oly_inside_check_format(format, n);
-    const oly_inside_request r = {record, format, 1 + n, all, NULL, 1};
+    const oly_inside_request r = {record, format, 1 + n, all, NULL, 1, sign};
     oly_scope_open();
     if (st == OLY_OK)
         st = oly_inside_record(&r, &unused);

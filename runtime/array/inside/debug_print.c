@@ -56,6 +56,11 @@ static oly_status record(const oly_inside_request *r, oly_trace *t, oly_node **i
     return st;
 }
 
+static void sign(const oly_inside_request *r, oly_key *key)
+{
+    oly_key_add(key, r->more, sizeof(bool));
+}
+
 oly_status oly_debug_print_n(const char *format, bool shards, int n, const oly_operand *values)
 {
     OLY_ENTER(OLY_STATE);
@@ -65,7 +70,7 @@ oly_status oly_debug_print_n(const char *format, bool shards, int n, const oly_o
         return oly_raise(oly_fail(OLY_INVALID, "%d values to print at once; at most %d, so use several calls", n,
                                   OLY_CALL_MOST - 2));
     oly_status st = oly_inside_check_format(format, n);
-    const oly_inside_request r = {record, format, n, values, &shards, 1};
+    const oly_inside_request r = {record, format, n, values, &shards, 1, sign};
     oly_scope_open();
     if (st == OLY_OK)
         st = oly_inside_record(&r, &unused);

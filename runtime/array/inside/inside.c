@@ -25,6 +25,41 @@ static oly_status record(const void *request, oly_trace *t, const oly_array *in,
     return OLY_OK;
 }
 
+static oly_compiled_cache cache; /* of calls outside of functions; the program's main thread issues them */
+
+void oly_inside_forget(void)
+{
+    oly_cache_free(&cache);
+}
+
+/* With the plan of an earlier call on the same line, of the same format, numbers and kinds of arrays. */
+static oly_status run_kept(const oly_inside_request *r, int n, const oly_array *arrays, oly_array *out)
+{
+    oly_key key;
+    oly_site site = oly_current_site();
+    size_t length = r->format ? strlen(r->format) : 0;
+    oly_key_begin(&key);
+    oly_key_add(&key, &r->record, sizeof r->record);
+    oly_key_add(&key, &site.file, sizeof site.file);
+    oly_key_add(&key, &site.line, sizeof site.line);
+    oly_key_add(&key, &length, sizeof length);
+    if (length)
+        oly_key_add(&key, r->format, length);
+    for (int k = 0; k < r->n; k++) {
+        const oly_operand *x = &r->operands[k];
+        oly_key_add(&key, &x->kind, sizeof x->kind);
+        if (x->kind != 'a') {
+            oly_key_add(&key, &x->integer, sizeof x->integer);
+            oly_key_add(&key, &x->floating, sizeof x->floating);
+            oly_key_add(&key, &x->imaginary, sizeof x->imaginary);
+        }
+    }
+    r->sign(r, &key);
+    oly_status st = oly_run_known(&cache, &key, record, r, site.call, n, arrays, r->n_out, out);
+    oly_key_end(&key);
+    return st;
+}
+
 oly_status oly_inside_record(const oly_inside_request *r, oly_array *out)
 {
     oly_array *arrays = oly_calloc((size_t)r->n + 1, sizeof *arrays);
@@ -34,7 +69,9 @@ oly_status oly_inside_record(const oly_inside_request *r, oly_array *out)
     for (int k = 0; k < r->n; k++)
         if (r->operands[k].kind == 'a')
             arrays[n++] = r->operands[k].array;
-    oly_status st = oly_record_or_run(record, r, oly_current_site().call, n, arrays, r->n_out, out);
+    oly_status st = r->sign && !oly_trace_current()
+                        ? run_kept(r, n, arrays, out)
+                        : oly_record_or_run(record, r, oly_current_site().call, n, arrays, r->n_out, out);
     if (!oly_trace_current() && st != OLY_OK)
         oly_call_failed(st, n, arrays);
     oly_release(arrays);

@@ -17,10 +17,12 @@ struct oly_inside_request {
     const oly_operand *operands;
     const void *more; /* the recording's own */
     int n_out;
+    void (*sign)(const oly_inside_request *r, oly_key *key); /* adds what `more` says; NULL: the plan is not kept */
 };
 
 /* Records into the open trace; where none is open, as a function that runs at once. out[n_out]: handles of the results. */
 oly_status oly_inside_record(const oly_inside_request *r, oly_array *out);
+void oly_inside_forget(void); /* at finalize: the plans of calls that ran at once */
 
 /* Inside oly_shard_map: the same values, typed as differing from device to device, so that every device makes the call. */
 oly_status oly_inside_vary(oly_trace *t, int n, oly_node **nodes);

@@ -174,7 +174,7 @@ static oly_status call_kernel(const oly_kernel *kernel, int n_in, const oly_arra
     const derived d = {.kernel = kernel, .n_in = n_in, .n_out = n_out};
     for (int k = 0; k < n_in; k++)
         operands[k] = oly_operand_array(in[k]);
-    const oly_inside_request r = {record, NULL, n_in, operands, &d, n_out};
+    const oly_inside_request r = {record, NULL, n_in, operands, &d, n_out, NULL};
     return oly_inside_record(&r, results);
 }
 
