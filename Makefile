@@ -269,6 +269,10 @@ $(every_call): tests/operations/make-every-call $(wildcard include/olympus/*.h)
 $(BUILD)/tests/operations/test_every_call.o: $(every_call)
 $(BUILD)/tests/operations/test_every_call.o: CFLAGS += -I$(BUILD)/tests
 
+# gcc 12 fuses the products of complex numbers that it vectorises by itself, although contraction is off.
+not_fused := $(foreach isa,$(isas),$(BUILD)/kernels/cpu/scan.$(isa).o $(BUILD)/kernels/cpu/scatter.$(isa).o)
+$(not_fused): kernel += -fno-tree-slp-vectorize
+
 define kernels_for
 $(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
