@@ -76,6 +76,12 @@ oly_plan_cache *give_oly_plan_cache_p(int pick)
     return pick == FINE ? &state : NULL;
 }
 
+oly_device_counts *give_oly_device_counts_p(int pick)
+{
+    static oly_device_counts counts;
+    return pick == FINE ? &counts : NULL;
+}
+
 /* -- lists -------------------------------------------------------------------------------------------------------------- */
 
 #define NUMBERS(type, name, one, another)                                                                              \

@@ -34,6 +34,7 @@ const void *give_const_void_p(int pick);
 FILE *give_FILE_p(int pick);
 oly_plan_costs *give_oly_plan_costs_p(int pick);
 oly_plan_cache *give_oly_plan_cache_p(int pick);
+oly_device_counts *give_oly_device_counts_p(int pick);
 int64_t *give_int64_t_p(int pick);
 const int (*give_pairs(int pick))[2];
 const int *const *give_const_int_p_const_p(int pick);
