@@ -80,7 +80,8 @@ typedef enum oly_axis_type { OLY_AXIS_AUTO, OLY_AXIS_EXPLICIT, OLY_AXIS_MANUAL }
 /* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order, "i=-1, j=2" all of them (one size may be -1
  * and is inferred). "i=4:explicit, j=2:auto" gives types (default auto). In a job on several nodes these devices are taken node by
  * node and, on a node, socket by socket, so that the last axes stay within a node: where ranks follow one another on the nodes, as
- * launchers place them by default, that is the order of their ids (OLYMPUS_MESH_ORDER=0: always that).
+ * launchers place them by default, that is the order of their ids (OLYMPUS_MESH_ORDER=0: always that). GPUs of a
+ * process come by groups that NVLink joins.
  *   ranks   all ranks that will use it, with the same arguments
  *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
  *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */

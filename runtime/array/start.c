@@ -112,8 +112,17 @@ static oly_status count_devices(int n, greeting *all, int *counts)
         counts[r] = all[r].devices;
     if (!oly_platform_get()->share)
         return OLY_OK;
-    int mine = all[oly_world_rank()].devices;
-    return oly_world_gather(&mine, counts, sizeof mine);
+    const greeting mine = {.devices = all[oly_world_rank()].devices, .location = my_location()};
+    greeting *divided = oly_calloc((size_t)n, sizeof *divided);
+    OLY_TRY(oly_world_vote(divided ? OLY_OK : oly_out_of_memory(sizeof *divided * (size_t)n, "the devices of the job"),
+                           "starting the devices"));
+    oly_status st = oly_world_gather(&mine, divided, sizeof mine);
+    for (int r = 0; r < n && st == OLY_OK; r++) {
+        counts[r] = divided[r].devices;
+        all[r].location = divided[r].location;
+    }
+    oly_release(divided);
+    return st;
 }
 
 static oly_status start_platform(void)

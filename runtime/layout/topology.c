@@ -79,11 +79,21 @@ static oly_status sort_devices(int n, const oly_location *location)
     return OLY_OK;
 }
 
+static bool has_groups(int n, const oly_location *location)
+{
+    for (int r = 0; r < n; r++)
+        for (int d = 0; d < OLY_MOST_LINKED; d++)
+            if (location[r].link_group[d])
+                return true;
+    return false;
+}
+
 oly_status oly_topology_set(int n_processes, const oly_location *location)
 {
     oly_topology_forget();
     OLY_TRY(number_nodes(n_processes));
-    return location && n_nodes > 1 ? sort_devices(n_processes, location) : OLY_OK;
+    return location && (n_nodes > 1 || has_groups(n_processes, location)) ? sort_devices(n_processes, location)
+                                                                          : OLY_OK;
 }
 
 const int *oly_topology_order(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of devices in which neighbours are close: node by node, on a node socket by socket, in a process by groups of linked
  * devices. Set at start (runtime/array/start.c) from what MPI, hwloc and the platform say; read where meshes are made. The same on every
- * process. In a job on one node, and wherever ranks follow one another on nodes and sockets, it is the order of ids. */
+ * process. In a job on one node without such groups, and wherever ranks follow one another on nodes and sockets, it is the order of ids. */
 #ifndef OLY_LAYOUT_TOPOLOGY_H
 #define OLY_LAYOUT_TOPOLOGY_H
 #include "layout/mesh.h"

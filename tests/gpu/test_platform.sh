@@ -95,6 +95,11 @@ for fault in '' graph:1+ graph:3; do
     OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=4 EMULATED_GPUS=2 EMULATED_FAIL=$fault tests/gpu/emulated "$build/tests/test_gpu_replay" >"$scratch/why" 2>&1
     result $? "segments of plans are replayed as graphs${fault:+; EMULATED_FAIL=$fault}"
 done
+# Meshes take GPUs that are linked one after the other.
+OLYMPUS_PLATFORMS=cuda EMULATED_GPUS=4 EMULATED_LINKS=2 OLYMPUS_LOCAL_DEVICES=0,2,1,3 tests/gpu/emulated "$build/examples/matmul" --size 16 --devices \
+    >"$scratch/why" 2>&1 </dev/null && grep -q '^CUDA_1: .*PCI 0000:03:00.0, NVLink to 0000:04:00.0' "$scratch/why" &&
+    grep -q 'GPU 0,2' "$scratch/why"
+result $? 'the order of meshes follows links between GPUs'
 # Two GPUs that both ranks see are divided; with OLYMPUS_LOCAL_DEVICES each rank takes what it says.
 GPUS=2 gpu 2x4 "$build/examples/toy" >"$scratch/why" 2>&1
 result $? 'two GPUs, divided between two ranks'

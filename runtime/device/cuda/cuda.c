@@ -9,8 +9,13 @@
 static int describe(int device, char *text, size_t size)
 {
     const oly_gpu *g = oly_cuda_device_at(device)->gpu;
-    return snprintf(text, size, "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors", g->name,
-                    (double)g->bytes / (1 << 30), g->major, g->minor, g->processors);
+    char linked[100] = "";
+    int n = 0;
+    for (int k = 0; k < oly_gpu_count() && n < (int)sizeof linked - 8; k++)
+        if (oly_gpu_at(k) != g && oly_gpu_at(k)->links == g->links)
+            n += snprintf(linked + n, sizeof linked - (size_t)n, "%s %s", n ? "," : ", NVLink to", oly_gpu_at(k)->pci);
+    return snprintf(text, size, "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors, PCI %s%s", g->name,
+                    (double)g->bytes / (1 << 30), g->major, g->minor, g->processors, g->pci, linked);
 }
 
 /* -- CPU devices beside the GPUs: their memory is the host's, and their work is complete when a function returns ------------------ */
@@ -86,6 +91,7 @@ static const oly_platform cuda = {.name = "cuda",
                                   .computes = true,
                                   .devices = oly_cuda_device_count,
                                   .beside = beside,
+                                  .link_group = oly_cuda_link_group,
                                   .gpus = oly_cuda_gpu_access,
                                   .set = oly_gpus_set,
                                   .share = oly_gpus_share,

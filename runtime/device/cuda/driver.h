@@ -19,7 +19,8 @@
                                         x(cuFuncSetAttribute) x(cuLaunchKernel) x(cuGetErrorName) x(cuGetErrorString)  \
                                             x(cuMemGetInfo) x(cuStreamBeginCapture) x(cuStreamEndCapture)              \
                                                 x(cuGraphInstantiateWithFlags) x(cuGraphExecUpdate) x(cuGraphLaunch)   \
-                                                    x(cuGraphDestroy) x(cuGraphExecDestroy)
+                                                    x(cuGraphDestroy) x(cuGraphExecDestroy) x(cuDeviceGetPCIBusId)     \
+                                                        x(cuDeviceGetP2PAttribute)
 
 #define OLY_DRIVER_POINTER(name) __typeof__(name) *name;
 typedef struct oly_driver_functions {

@@ -112,6 +112,33 @@ static oly_status choose_listed(void)
     return OLY_OK;
 }
 
+/* Atomic operations of the hardware between two GPUs: linked by NVLink, not over PCI. */
+static bool are_linked(const oly_gpu *a, const oly_gpu *b)
+{
+    int yes = 0;
+    return oly_driver.cuDeviceGetP2PAttribute(&yes, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a->device,
+                                              b->device) == CUDA_SUCCESS &&
+           yes;
+}
+
+static void find_links(void)
+{
+    for (int k = 0; k < all.n_seen; k++) {
+        oly_gpu *g = &all.seen[k];
+        g->links = k;
+        for (int j = k - 1; j >= 0; j--)
+            if (are_linked(&all.seen[j], g))
+                g->links = all.seen[j].links;
+        if (oly_driver.cuDeviceGetPCIBusId(g->pci, sizeof g->pci, g->device) != CUDA_SUCCESS)
+            *g->pci = 0;
+    }
+}
+
+int oly_cuda_link_group(int device)
+{
+    return all.seen[all.used[all.first + device / (int)oly_option.devices_per_gpu]].links;
+}
+
 oly_status oly_gpus_list(bool *any, const char **why)
 {
     int n = 0;
@@ -132,6 +159,7 @@ oly_status oly_gpus_list(bool *any, const char **why)
     all.n_seen = n < OLY_MOST_GPUS ? n : OLY_MOST_GPUS;
     for (int k = 0; k < all.n_seen; k++)
         OLY_TRY(look_at(&all.seen[k], k));
+    find_links();
     OLY_TRY(choose_listed());
     all.first = 0;
     all.n = all.n_used;

@@ -17,6 +17,8 @@ typedef struct oly_gpu {
     char label[128]; /* for messages: "CUDA device 0 (NVIDIA H100)" */
     size_t bytes;    /* of its memory */
     int major, minor, processors;
+    int links;    /* number of the first GPU that it is linked to (NVLink), itself among them: the same for a group */
+    char pci[16]; /* "0000:3b:00.0" */
     CUcontext context;       /* its primary context; NULL: not started */
     CUmemoryPool pool;       /* of its devices together */
     CUstream memory_stream;  /* in which memory is taken and returned */
@@ -40,6 +42,7 @@ int oly_gpu_count(void); /* that this process uses */
 oly_gpu *oly_gpu_at(int k);
 int oly_cuda_device_count(void);
 oly_cuda_device *oly_cuda_device_at(int device);
+int oly_cuda_link_group(int device); /* of this process's share; oly_platform.link_group */
 /* Can kernels of GPU `a` use the memory of GPU `b`? */
 bool oly_gpu_reaches(const oly_gpu *a, const oly_gpu *b);
 
