@@ -127,11 +127,12 @@ static void failures_leave_nothing(void **state)
     (void)state;
     int last = oly_process_count() - 1;
     oly_array x = oly_device_put(oly_arange(400, OLY_FLOAT32), oly_named(oly_make_mesh("i=8"), "i"));
+    /* First: the calls that are counted next find the folder known (leftovers.h). */
+    assert_int_equal(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("x"), OLY_IN(oly_arange(3, OLY_INT32))), OLY_OK);
     faulty_storage_begin(&(faulty_disk){.calls = FAULTY_ANY});
     assert_int_equal(oly_save_npz(check_files_path("x.npz"), OLY_NAMES("x"), OLY_IN(x)), OLY_OK);
     long calls = faulty_storage_calls();
     bool renames = oly_process_index() == 0;
-    assert_int_equal(oly_save_npz(check_files_path("y.npz"), OLY_NAMES("x"), OLY_IN(oly_arange(3, OLY_INT32))), OLY_OK);
     for (long k = 1; k < 6 + (last == 0 ? calls - 6 : 0); k++) {
         faulty_storage_begin(&(faulty_disk){.calls = FAULTY_ANY,
                                             .fail_at = oly_process_index() == last && k <= calls - renames ? k : 0,
