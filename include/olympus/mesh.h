@@ -184,6 +184,8 @@ OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 #define oly_device_count(...)           OLY_AT(oly_device_count)(__VA_ARGS__)
 #define oly_local_device_count(...)     OLY_AT(oly_local_device_count)(__VA_ARGS__)
 #define oly_get_device(...)             OLY_AT(oly_get_device)(__VA_ARGS__)
+#define oly_platform_device_count(...)  OLY_AT(oly_platform_device_count)(__VA_ARGS__)
+#define oly_platform_device(...)        OLY_AT(oly_platform_device)(__VA_ARGS__)
 #define oly_local_device(...)           OLY_AT(oly_local_device)(__VA_ARGS__)
 #define oly_device_id(...)              OLY_AT(oly_device_id)(__VA_ARGS__)
 #define oly_device_process(...)         OLY_AT(oly_device_process)(__VA_ARGS__)

@@ -28,7 +28,7 @@ check() {
     result $? "$name"
 }
 
-"$here/netns-rsh" h1 "cd $scratch/seen; export XDG_RUNTIME_DIR=$scratch OLYMPUS_JOB=seen OLYMPUS_RECORDER=100 OLYMPUS_NUM_CPU_DEVICES=1; \
+"$here/netns-rsh" h1 "cd $scratch/seen; export XDG_RUNTIME_DIR=$scratch OLYMPUS_JOB=seen OLYMPUS_RECORDER=400 OLYMPUS_NUM_CPU_DEVICES=1; \
     $MPIRUN --timeout 60 -n 4 --host h1:2,h2:2 -x XDG_RUNTIME_DIR -x OLYMPUS_JOB -x OLYMPUS_RECORDER -x OLYMPUS_NUM_CPU_DEVICES \
     $PWD/$build/tests/test_recorder sleep 2" >"$scratch/job" 2>&1 &
 job=$!

@@ -379,7 +379,7 @@ static void multiply(const product_work *w, int64_t k)
 
 /* -- large ones ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* cblas.h's constants: columns dense; without and with transposition. */
+/* CBLAS's constants: columns dense; without and with transposition. */
 enum { COLUMN_MAJOR = 102, PLAIN = 111, TRANSPOSED = 112, CONJUGATED = 113, LARGE = 1 << 16 };
 typedef void real_single(int, int, int, int, int, int, float, const void *, int, const void *, int, float, void *, int);
 typedef void real_double(int, int, int, int, int, int, double, const void *, int, const void *, int, double, void *,
