@@ -67,7 +67,7 @@ def make(text, n, seed):
         x = x.astype(np.float32 if kind == "bf16" else dtype)
     if drawn == "sorted":
         x = np.sort(x)
-    return xp.asarray(x, dtype) if which == "jax" else np.ascontiguousarray(x)
+    return xp.asarray(x, dtype) if which == "jax" else np.asarray(x, order="C")
 
 
 def twelve(x, y):
