@@ -46,10 +46,11 @@ begin() {
 # ranks_of PROGRAM: the processes of the running job, by the folder of checkpoints that only this test has.
 ranks_of() { pgrep -f "$examples/$1 .*$scratch" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") == "$examples/$1" ]] && echo "$pid"; done; }
 
+# The first checkpoint comes early in programs of a second or more: a signal sent now finds them running, on fast machines too.
 wait_for_checkpoint() { # FOLDER
-    for _ in $(seq 400); do
+    for _ in $(seq 2000); do
         compgen -G "$1/step-*" >/dev/null && return
-        sleep 0.05
+        sleep 0.01
     done
 }
 
@@ -80,9 +81,9 @@ END
     done
 }
 
-heat=("$examples/heat2d" --size 96 --steps 20000 --no-check --png "$scratch/plate.png")
-train=("$examples/train" --steps 1500)
-transformer=("$examples/transformer" --steps 60)
+heat=("$examples/heat2d" --size 96 --steps 200000 --no-check --png "$scratch/plate.png")
+train=("$examples/train" --steps 30000)
+transformer=("$examples/transformer" --steps 800)
 
 # -- what they print without any interruption -------------------------------------------------------------------------------
 for program in heat train transformer; do
@@ -111,12 +112,12 @@ wait "$job"
 check 'heat2d stops after SIGUSR1 to olyrun' test $? = 75
 goes_on heat 4 2 3000
 
-begin 2 4 "${train[@]}" --checkpoint "$scratch/train" --checkpoint-every 100
+begin 2 4 "${train[@]}" --checkpoint "$scratch/train" --checkpoint-every 500
 wait_for_checkpoint "$scratch/train"
 kill -TERM "$(ranks_of train | tail -n 1)"
 wait "$job"
 check 'train stops after SIGTERM to one rank' test $? = 75
-goes_on train 2 4 100
+goes_on train 2 4 500
 
 # -- killed ------------------------------------------------------------------------------------------------------------------------
 rm -rf "${scratch:?}/heat" "$scratch/transformer"
