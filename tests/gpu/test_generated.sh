@@ -5,12 +5,7 @@
 # once, where files are damaged, and where the folder cannot be written or the compiler fails.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/support/results.sh
-OLYMPUS_PLATFORMS=cuda tests/gpu/emulated "$build/examples/toy" >"$scratch/why" 2>&1
-case $? in
-77) echo 'skipped: no emulated GPU (make emulator)'; exit 77 ;;
-esac
-if grep -q 'built without CUDA' "$scratch/why"; then echo 'skipped: built without CUDA'; exit 77; fi
+. tests/support/emulated_gpu.sh
 cache=$scratch/cache
 
 # program VARIABLE=VALUE...: the example on one emulated GPU, its kernels compiled at their first run.

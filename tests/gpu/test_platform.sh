@@ -6,13 +6,7 @@
 #   PROGRAMS="toy control"  only these examples       FAMILIES="toy heat"  only these of the oracle      LAYOUTS="1x8 2x4"
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/support/results.sh
-# A library built without CUDA has no such platform.
-OLYMPUS_PLATFORMS=cuda tests/gpu/emulated "$build/examples/toy" >"$scratch/why" 2>&1
-case $? in
-77) echo 'skipped: no emulated GPU (make emulator)'; exit 77 ;;
-esac
-if grep -q 'built without CUDA' "$scratch/why"; then echo 'skipped: built without CUDA'; exit 77; fi
+. tests/support/emulated_gpu.sh
 export EMULATED_SEED=${EMULATED_SEED:-$RANDOM}
 echo "EMULATED_SEED=$EMULATED_SEED"
 

@@ -7,12 +7,7 @@
 #   LAYOUTS="1x8 2x4"        of LONG, on these        PROGRAMS="halo control"   only these programs, on the layouts of LONG
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/support/results.sh
-OLYMPUS_PLATFORMS=cuda tests/gpu/emulated "$build/examples/toy" >"$scratch/why" 2>&1
-case $? in
-77) echo 'skipped: no emulated GPU (make emulator)'; exit 77 ;;
-esac
-if grep -q 'built without CUDA' "$scratch/why"; then echo 'skipped: built without CUDA'; exit 77; fi
+. tests/support/emulated_gpu.sh
 export EMULATED_SEED=${EMULATED_SEED:-$RANDOM} OLYMPUS_PLATFORMS=cuda OLYMPUS_RECORDER=0 BUILD=$build
 echo "EMULATED_SEED=$EMULATED_SEED"
 

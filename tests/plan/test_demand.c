@@ -3,7 +3,7 @@
  * reads. Values are those of the plain evaluation. DEMAND_SEED=n: of the first random program. */
 #include "check.h"
 #include "check_session.h"
-#include "core/optimisation.h"
+#include "compare_pass.h"
 #include <olympus.h>
 
 enum { LENGTH = 2048, VALUES = 8, PROGRAMS = 16 };
@@ -57,43 +57,22 @@ static void random_program(const oly_array *in, oly_array *out, void *user)
     seed = before;
 }
 
-typedef struct outcome {
-    float value[2][LENGTH];
-    oly_plan_costs costs;
-} outcome;
-
-static void run(oly_fn f, const oly_array *in, int n_in, int n_out, outcome *o)
-{
-    oly_array out[2] = {NULL};
-    memset(o, 0, sizeof *o);
-    assert_int_equal(oly_costs_n(&o->costs, f, n_in, in), OLY_OK);
-    assert_int_equal(oly_call_arrays(f, n_in, in, n_out, out), OLY_OK);
-    for (int k = 0; k < n_out; k++)
-        assert_int_equal(oly_process_allgather(out[k], o->value[k], (size_t)oly_size(out[k]) * sizeof(float)), OLY_OK);
-}
-
 /* With and without the pass. */
-static void both(oly_function function, void *user, const oly_array *in, int n_in, int n_out, outcome *with,
-                 outcome *without)
+static void both(oly_function function, void *user, const oly_array *in, int n_in, int n_out, pass_outcome *with,
+                 pass_outcome *without)
 {
-    const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_DEMAND;
-    run(oly_jit(function, n_in, n_out, .user = user), in, n_in, n_out, with);
-    oly_optimisations before = oly_disable(one);
-    run(oly_jit(function, n_in, n_out, .user = user), in, n_in, n_out, without);
-    oly_disable(before);
-    assert_memory_equal(with->value, without->value, sizeof with->value);
+    compare_pass(OLY_OPTIMISATION_DEMAND, function, user, in, n_in, n_out, with, without);
 }
 
 static oly_array numbers(const char *spec, double from)
 {
-    oly_sharding s = oly_named(oly_make_mesh("x=4,y=2"), spec);
-    return oly_device_put(oly_linspace(from, 1.0, LENGTH, OLY_FLOAT32), s);
+    return compare_pass_numbers(spec, from, LENGTH);
 }
 
 static void no_halo_comes_that_nobody_reads(void **state)
 {
     (void)state;
-    outcome with, without;
+    pass_outcome with, without;
     oly_array in = numbers("x", -1);
     both(odd, NULL, &in, 1, 1, &with, &without);
     assert_true(2 * with.costs.wire_bytes == without.costs.wire_bytes);
@@ -108,7 +87,7 @@ static void random_programs_have_the_values_of_plain_ones(void **state)
     for (int k = 0; k < PROGRAMS; k++)
         OLY_SCOPE
         {
-            outcome with, without;
+            pass_outcome with, without;
             oly_array in[2] = {numbers(specs[draw(4)], -1), numbers(specs[draw(4)], 2)};
             uint64_t program = (uint64_t)draw(1 << 30);
             both(random_program, &program, in, 2, 2, &with, &without);
