@@ -565,19 +565,31 @@ oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, con
     return status;
 }
 
-/* Waits for a collective of all ranks. With `last`, nothing may be sent any more, and a message is a divergence at
- * once. */
-static oly_status wait_for_all(MPI_Request *request, const char *only, bool last)
-{
+/* A collective of all ranks, from before this rank's part in it begins: a reader of the recorders takes it that a numbered meeting
+ * ends nowhere before it has begun everywhere (launch/oly/clocks.c). */
+typedef struct meeting {
     char place[OLY_PLACE_TEXT];
-    oly_wait w = {.call = oly_place_text(only, place, sizeof place), .late = oly_peers_late};
+    int64_t number; /* 0: some may end before others begin */
+} meeting;
+
+static meeting begin_meeting(const char *only, bool awaits_all)
+{
+    meeting m;
+    oly_place_text(only, m.place, sizeof m.place);
     oly_peers_arrive();
-    int64_t number = (int64_t)atomic_load(&oly_progress_here->meetings);
-    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_BEGIN, w.call, 0, number);
+    m.number = awaits_all ? (int64_t)atomic_load(&oly_progress_here->meetings) : 0;
+    oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_BEGIN, m.place, 0, m.number);
+    return m;
+}
+
+/* Waits for the collective. With `last`, nothing may be sent any more, and a message is a divergence at once. */
+static oly_status end_meeting(const meeting *m, MPI_Request *request, bool last)
+{
+    oly_wait w = {.call = m->place, .late = oly_peers_late};
     oly_status status = test_until_all(request, w.call, last, &w);
     oly_wait_end(&w);
     if (status == OLY_OK)
-        oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_FINISH, w.call, 0, number);
+        oly_event_text(OLY_EVENT_MEETING, OLY_EVENT_FINISH, w.call, 0, m->number);
     if (status == OLY_OK)
         oly_inquiry_met(w.call);
     return status;
@@ -585,10 +597,11 @@ static oly_status wait_for_all(MPI_Request *request, const char *only, bool last
 
 oly_status oly_world_await_all(MPI_Request *request)
 {
-    return wait_for_all(request, NULL, false);
+    meeting m = begin_meeting(NULL, false); /* the caller has begun it long ago */
+    return end_meeting(&m, request, false);
 }
 
-/* wait_for_all tests the request until it is done, which the checker does not see. */
+/* end_meeting tests the request until it is done, which the checker does not see. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
 {
@@ -600,8 +613,9 @@ oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
         return oly_fail(OLY_OVERFLOW, "gathering %zu bytes of each rank: at most %d", bytes, INT_MAX);
     OLY_TRY(oly_process_sets_note_meeting("a meeting of all ranks"));
     MPI_Request request;
+    meeting m = begin_meeting(NULL, true);
     MPI_TRY(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world.comm, &request);
-    return wait_for_all(&request, NULL, false);
+    return end_meeting(&m, &request, false);
 }
 
 oly_status oly_world_share(void *data, size_t bytes, int root)
@@ -612,8 +626,9 @@ oly_status oly_world_share(void *data, size_t bytes, int root)
         return oly_fail(OLY_OVERFLOW, "sharing %zu bytes of a rank: at most %d", bytes, INT_MAX);
     OLY_TRY(oly_process_sets_note_meeting("a meeting of all ranks"));
     MPI_Request request;
+    meeting m = begin_meeting(NULL, false); /* the root waits for nobody */
     MPI_TRY(MPI_Ibcast, data, (int)bytes, MPI_BYTE, root, world.comm, &request);
-    return wait_for_all(&request, NULL, false);
+    return end_meeting(&m, &request, false);
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
@@ -662,9 +677,10 @@ static oly_status add_up(const char *call, bool last, int64_t sums[2])
         return oly_out_of_memory(4 * sizeof *mine, "a meeting of all processes");
     mine[0] = (int64_t)oly_process_sets_balance();
     mine[1] = oly_divergence_balance() + oly_values_balance();
-    /* NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): wait_for_all tests it until it is done */
+    meeting m = begin_meeting(call, true);
+    /* NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): end_meeting tests it until it is done */
     MPI_TRY(MPI_Iallreduce, mine, mine + 2, 2, MPI_UINT64_T, MPI_SUM, world.comm, &request);
-    OLY_TRY(wait_for_all(&request, call, last));
+    OLY_TRY(end_meeting(&m, &request, last));
     memcpy(sums, mine + 2, 2 * sizeof *sums);
     oly_release(mine);
     return OLY_OK;

@@ -111,6 +111,13 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->call, y->call);
 }
 
+static int by_key_and_host(const void *a, const void *b)
+{
+    const side *x = a, *y = b;
+    int keys = by_key(a, b);
+    return keys ? keys : (x->host > y->host) - (x->host < y->host);
+}
+
 /* -- bounds ------------------------------------------------------------------------------------------------------------- */
 
 static bool add_bound(clocks *c, const side *sent, const side *received)
@@ -129,12 +136,29 @@ static bool add_bound(clocks *c, const side *sent, const side *received)
     return true;
 }
 
-/* Of a group of sides with the same key: exchanges have two, of meetings the first is compared with the others. */
-static bool add_bounds(clocks *c, const side *s, size_t n)
+/* The ranks of a host in a meeting as one: its clock is one. Returns how many hosts there are. */
+static size_t join_ranks_of_hosts(side *s, size_t n)
 {
-    bool good = true;
-    if (s->low >= 0 && (n != 2 || s[0].is_high == s[1].is_high)) /* of several sets of ranks, or of one side only */
+    size_t hosts = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (k == 0 || s[k].host != s[hosts - 1].host) {
+            s[hosts++] = s[k];
+            continue;
+        }
+        side *host = &s[hosts - 1];
+        host->begun = fmax(host->begun, s[k].begun);
+        host->ended = fmin(host->ended, s[k].ended);
+    }
+    return hosts;
+}
+
+/* Of a group of sides with the same key: exchanges have two, of meetings the first host is compared with the others. */
+static bool add_bounds(clocks *c, side *s, size_t n)
+{
+    bool good = true, met = s->low < 0;
+    if (!met && (n != 2 || s[0].is_high == s[1].is_high)) /* of several sets of ranks, or of one side only */
         return true;
+    n = met ? join_ranks_of_hosts(s, n) : n;
     for (size_t k = 1; k < n && good; k++)
         good = add_bound(c, &s[0], &s[k]) && add_bound(c, &s[k], &s[0]);
     return good;
@@ -191,7 +215,7 @@ static bool compare(clocks *c, const recorded_job *job)
 {
     for (int k = 0; k < job->n; k++)
         add_sides(c, &job->of[k], c->host[k]);
-    qsort(c->sides, c->n_sides, sizeof *c->sides, by_key);
+    qsort(c->sides, c->n_sides, sizeof *c->sides, by_key_and_host);
     bool good = true;
     for (size_t k = 0, n; k < c->n_sides && good; k += n) {
         for (n = 1; k + n < c->n_sides && by_key(&c->sides[k], &c->sides[k + n]) == 0;)
