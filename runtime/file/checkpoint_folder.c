@@ -113,11 +113,22 @@ static int remove_file(void *context, const char *name)
     return 0;
 }
 
-/* Again if the folder is not empty: some systems leave names out when others are removed meanwhile. */
+static bool is_folder(const char *path)
+{
+    oly_file_facts facts;
+    return oly_storage_get()->lstat(path, &facts) >= 0 && facts.folder;
+}
+
+/* Again if the folder is not empty: some systems leave names out when others are removed meanwhile. Of a link only the link: what it
+ * leads to is the user's. */
 void oly_checkpoint_remove(const char *path)
 {
     char where[OLY_CHECKPOINT_PATH];
     snprintf(where, sizeof where, "%s", path);
+    if (!is_folder(where)) {
+        oly_storage_get()->unlink(where);
+        return;
+    }
     for (int again = 0; again < 3; again++) {
         oly_storage_get()->list(where, remove_file, where);
         int status = oly_storage_get()->rmdir(where);
@@ -268,7 +279,11 @@ static oly_status prune(const char *folder, int n, const oly_checkpoint_found *f
     oly_status st = OLY_OK;
     int kept = 0, taken = 0;
     for (int k = 0; k < n && st == OLY_OK; k++) {
+        char path[OLY_CHECKPOINT_PATH];
         if (found[k].replaced)
+            continue;
+        st = oly_checkpoint_path(folder, &found[k], path);
+        if (st != OLY_OK || !is_folder(path)) /* a link to a checkpoint elsewhere, or a file: the user's */
             continue;
         if (found[k].step > step)
             *later = *later < 0 ? found[k].step : *later;

@@ -5,6 +5,7 @@
 #include "checkpoint_folder.h"
 #include "array/checkpoint/checkpoint.h"
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char folder[256];
 
@@ -178,6 +179,36 @@ static void later_ones_of_another_run_stay(void **state)
     assert_int_equal(check_folder_count(folder, ""), 2);
 }
 
+/* A link to a checkpoint that the user has put elsewhere is read through, and neither counted nor followed when old ones are removed. */
+static void links_are_the_users(void **state)
+{
+    (void)state;
+    char elsewhere[300], link[320], to[320];
+    oly_array x = oly_arange(10, OLY_INT32), y = NULL;
+    snprintf(elsewhere, sizeof elsewhere, "%s-archive", folder);
+    snprintf(to, sizeof to, "%s/step-00000001", elsewhere);
+    snprintf(link, sizeof link, "%s/step-00000001", folder);
+    check_folder_remove(elsewhere);
+    assert_int_equal(oly_save(elsewhere, OLY_NAMES("x"), OLY_IN(x), .step = 1), OLY_OK);
+    assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(x), .step = 0), OLY_OK);
+    if (oly_process_index() == 0)
+        assert_int_equal(symlink(to, link), 0);
+    assert_int_equal(oly_sync("linked"), OLY_OK);
+    assert_int_equal(oly_restore(folder, OLY_NAMES("x"), OLY_OUT(y), .only_step = &(int64_t){1}), OLY_OK);
+    for (int step = 2; step < 5; step++)
+        assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(x), .step = step, .keep = 1), OLY_OK);
+    assert_int_equal(check_folder_count(folder, ""), 2); /* the link and the newest */
+    assert_int_equal(oly_restore(elsewhere, OLY_NAMES("x"), OLY_OUT(y)), OLY_OK);
+    assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(x), .step = 1), OLY_OK); /* takes the link's place */
+    struct stat found;
+    assert_int_equal(lstat(link, &found), 0);
+    assert_true(S_ISDIR(found.st_mode));
+    assert_int_equal(oly_restore(elsewhere, OLY_NAMES("x"), OLY_OUT(y)), OLY_OK);
+    check_same(y, x);
+    assert_int_equal(oly_sync("read"), OLY_OK);
+    check_folder_remove(elsewhere);
+}
+
 static void the_same_step_is_replaced(void **state)
 {
     (void)state;
@@ -243,6 +274,14 @@ static void wrong_arguments_are_refused(void **state)
     REFUSED(oly_save(folder, OLY_NAMES("x"), OLY_IN(x), .keep = -2), OLY_INVALID, "keep -2");
     REFUSED(oly_save(folder, OLY_NAMES("x"), OLY_IN(x), .n_values = 1), OLY_INVALID, "values at NULL");
     REFUSED(oly_restore(folder, OLY_NAMES("x"), OLY_OUT(y)), OLY_IO, "there is no checkpoint in");
+    oly_mesh mesh = oly_mesh_with_types(oly_make_mesh("x=8"), (oly_axis_type[]){OLY_AXIS_EXPLICIT});
+    oly_sharding terms = oly_named(mesh, "unreduced={x}");
+    oly_array sum = oly_device_put(oly_arange(3, OLY_INT32), terms);
+    assert_non_null(sum);
+    REFUSED(oly_save(folder, OLY_NAMES("x"), OLY_IN(sum)), OLY_SHARDING, "unreduced sum");
+    REFUSED(oly_restore(folder, OLY_NAMES("x"), OLY_OUT(sum)), OLY_SHARDING,
+            "the sharding of \"x\" has unreduced axes");
+    REFUSED(oly_restore(folder, OLY_NAMES("x"), OLY_OUT(y), .shardings = &terms), OLY_SHARDING, "unreduced axes");
     REFUSED(oly_save("/proc/no/such", OLY_NAMES("x"), OLY_IN(x)), OLY_IO, "/proc/no");
     assert_int_equal(check_folder_count(folder, ""), 0);
 #undef REFUSED
@@ -300,6 +339,7 @@ int main(void)
                                        TEST(step_text_and_numbers_come_along),
                                        TEST(the_newest_are_kept),
                                        TEST(later_ones_of_another_run_stay),
+                                       TEST(links_are_the_users),
                                        TEST(the_same_step_is_replaced),
                                        TEST(a_variable_says_what_is_wanted),
                                        TEST(wrong_arguments_are_refused),

@@ -66,6 +66,11 @@ static oly_status choose_shardings(request *r)
         if (!r->sharding[k])
             return oly_out_of_memory(sizeof *r->sharding[k], "a sharding");
         OLY_TRY(oly_sharding_check_closed(r->sharding[k]));
+        if (r->sharding[k]->spec.unreduced) /* each device would hold the whole value as its term */
+            return oly_fail(OLY_SHARDING,
+                            "an array of a checkpoint is no sum of terms: the sharding of \"%s\" has unreduced axes; "
+                            "restore it with another one",
+                            r->names[k]);
     }
     return OLY_OK;
 }
