@@ -104,7 +104,8 @@ OLY_API int64_t oly_latest_step(const char *directory);
 
 /* Has somebody asked the program to stop? True on all ranks from the same call on, soon after SIGTERM or SIGUSR1 has reached any of
  * them: save, and end. Schedulers send these before they kill (docs/checkpoints.md). The first call installs handlers for both;
- * OLYMPUS_STOP_SIGNALS names others, and then oly_init installs them. oly_finalize restores those of before.
+ * OLYMPUS_STOP_SIGNALS names others, and then oly_init installs them. oly_finalize restores those of before; but after a stop, a
+ * signal that would end the program stays without effect, so that a second one does not change the exit status.
  *
  * Call it once per step. Where steps take 5 ms or more, the ranks agree in each call; between shorter steps in every 16th at most,
  * without waiting for it. Work queued two agreements ago is waited for, so that a program does not run far ahead of its devices.

@@ -50,10 +50,15 @@ static handled *find(int number)
     return &all[0];
 }
 
+bool oly_fatal_signals_is(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
+}
+
 static bool is_ours(int number)
 {
     struct sigaction now;
-    return sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal;
+    return sigaction(number, NULL, &now) == 0 && oly_fatal_signals_is(&now);
 }
 
 /* -- texts ---------------------------------------------------------------------------------------------------------- */

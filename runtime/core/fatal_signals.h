@@ -9,10 +9,14 @@
  * runtime/device/workers.c. */
 #ifndef OLY_CORE_FATAL_SIGNALS_H
 #define OLY_CORE_FATAL_SIGNALS_H
+#include <signal.h>
+#include <stdbool.h>
 
 void oly_fatal_signals_begin(void);
 /* Handlers that have been replaced since then stay. */
 void oly_fatal_signals_end(void);
+/* Is this action that of fatal_signals.c? It stands for the system's where the signal is one that it takes only from that. */
+bool oly_fatal_signals_is(const struct sigaction *action);
 /* On a thread of the library, which blocks all signals: lets in those that it can cause itself, with a stack of their own. The end is
  * called by the same thread. */
 void oly_fatal_signals_thread_begin(void);

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "faulty_storage.h"
 #include "array/checkpoint/checkpoint.h"
+#include "file/storage.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -207,6 +208,34 @@ static void a_background_failure_is_reported_next(void **state)
     assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(s.x), .async = true, .step = 4), OLY_OK);
     assert_int_equal(oly_save_wait(), OLY_OK);
     assert_int_equal(oly_latest_step(folder), 4);
+}
+
+/* Opens as the kernel does, after another program's next save has removed what it takes for the remains of a killed one. */
+static int open_in_vain(const char *path, int flags, unsigned mode)
+{
+    const char *end = strstr(path, ".tmp/");
+    if (end) {
+        char beginning[OLY_CHECKPOINT_PATH];
+        snprintf(beginning, sizeof beginning, "%.*s", (int)(end + 4 - path), path);
+        oly_checkpoint_remove(beginning);
+    }
+    return oly_storage_kernel.open(path, flags, mode);
+}
+
+static void two_programs_in_one_folder(void **state)
+{
+    (void)state;
+    saved s = make(1);
+    oly_storage other = oly_storage_kernel;
+    other.open = open_in_vain;
+    assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(s.x), .step = 3), OLY_OK);
+    oly_storage_set(&other);
+    assert_int_equal(oly_save(folder, OLY_NAMES("x"), OLY_IN(s.x), .step = 4), OLY_IO);
+    oly_storage_set(NULL);
+    assert_non_null(strstr(oly_last_error(), "No such file or directory"));
+    assert_non_null(strstr(oly_last_error(), "does another program save into this folder?"));
+    oly_clear_error();
+    assert_int_equal(oly_latest_step(folder), 3);
 }
 
 /* -- losses of power ------------------------------------------------------------------------------------------------------------ */
@@ -474,10 +503,11 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
-    const struct CMUnitTest tests[] = {TEST(every_call_fails_once),     TEST(a_full_disk),
-                                       TEST(short_writes_and_reads),    TEST(a_background_failure_is_reported_next),
-                                       TEST(power_fails_anywhere),      TEST(power_fails_twice),
-                                       TEST(every_byte_is_guarded),     TEST(every_truncation_is_seen),
-                                       TEST(foreign_files_are_refused), TEST(every_allocation_fails_once)};
+    const struct CMUnitTest tests[] = {TEST(every_call_fails_once),      TEST(a_full_disk),
+                                       TEST(short_writes_and_reads),     TEST(a_background_failure_is_reported_next),
+                                       TEST(two_programs_in_one_folder), TEST(power_fails_anywhere),
+                                       TEST(power_fails_twice),          TEST(every_byte_is_guarded),
+                                       TEST(every_truncation_is_seen),   TEST(foreign_files_are_refused),
+                                       TEST(every_allocation_fails_once)};
     return CHECK_MAIN(tests);
 }

@@ -141,6 +141,36 @@ static void a_later_handler_stays(void **state)
     signal(SIGUSR1, SIG_DFL);
 }
 
+/* Launchers send a second signal while the program ends: it does not change the exit status. Without a stop, or in the next session, a
+ * signal does what it did. */
+static void stopped_programs_end_undisturbed(void **state)
+{
+    (void)state;
+    struct sigaction now, kept;
+    signal(SIGTERM, SIG_DFL);
+    for (int stop = 0; stop < 2; stop++) {
+        oly_init(NULL, NULL);
+        if (stop)
+            steps_until_stop(0, 5, 0, SIGTERM);
+        else
+            assert_false(oly_should_stop());
+        assert_int_equal(oly_finalize(), 0);
+        sigaction(SIGTERM, NULL, &now);
+        assert_true((now.sa_handler == SIG_DFL) == !stop);
+        if (stop)
+            raise(SIGTERM);
+    }
+    oly_init(NULL, NULL);
+    kept = now;
+    sigaction(SIGTERM, NULL, &now);
+    assert_true(now.sa_handler != kept.sa_handler); /* not asked yet */
+    for (int k = 0; k < 50; k++)
+        assert_false(oly_should_stop());
+    assert_int_equal(oly_finalize(), 0);
+    sigaction(SIGTERM, NULL, &now);
+    assert_true(now.sa_handler == SIG_DFL);
+}
+
 static void asks_only_outside_traces_body(const oly_array *in, oly_array *out, void *user)
 {
     *(bool *)user = oly_should_stop();
@@ -166,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_steps_stop_at_once), cmocka_unit_test(short_steps_stop_soon),
         cmocka_unit_test(steps_of_arrays),         cmocka_unit_test(handlers_come_and_go),
-        cmocka_unit_test(a_later_handler_stays),   cmocka_unit_test(not_while_tracing)};
+        cmocka_unit_test(a_later_handler_stays),   cmocka_unit_test(stopped_programs_end_undisturbed),
+        cmocka_unit_test(not_while_tracing)};
     return CHECK_MAIN(tests);
 }

@@ -12,6 +12,7 @@
 #include "array/checkpoint/checkpoint.h"
 #include "array/trace.h"
 #include "communicator.h"
+#include "core/fatal_signals.h"
 #include "core/option.h"
 #include "device/platform.h"
 #include "device/queue.h"
@@ -68,6 +69,21 @@ static int parse_signals(const char *text)
     return mask;
 }
 
+static bool ends_program(const struct sigaction *action)
+{
+    return oly_fatal_signals_is(action) || (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL);
+}
+
+/* What oly_stop_end has left to an earlier session. */
+static void forget_kept(void)
+{
+    struct sigaction now;
+    for (int k = 0; k < LISTENED; k++)
+        if (sigaction(signals[k].number, NULL, &now) == 0 && now.sa_handler == note_signal)
+            signal(signals[k].number, SIG_DFL);
+    noted = 0;
+}
+
 static void listen_to(int mask)
 {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
@@ -87,18 +103,23 @@ oly_status oly_stop_begin(void)
                         "OLYMPUS_STOP_SIGNALS=%s: give names among TERM, USR1, USR2, INT, HUP and QUIT, separated by "
                         "commas, or none",
                         text);
+    forget_kept();
     if (text[0])
         listen_to(mask);
     return OLY_OK;
 }
 
+/* A program that has been told to stop is not to die of the next such signal on its last steps: launchers send a second one, and Open MPI's
+ * ends the other ranks by SIGTERM as soon as one has left with a status, as that of a program to be queued again. So where a signal would
+ * end the program, it stays noted. */
 void oly_stop_end(void)
 {
     for (int k = 0; k < LISTENED; k++) {
         struct sigaction now;
         bool ours =
             stop.installed & 1u << k && sigaction(signals[k].number, NULL, &now) == 0 && now.sa_handler == note_signal;
-        if (ours) /* not if the program has taken the signal over meanwhile */
+        if (ours && !(stop.decided &&
+                      ends_program(&stop.before[k]))) /* not if the program has taken the signal over meanwhile */
             sigaction(signals[k].number, &stop.before[k], NULL);
     }
     oly_release(stop.moment);

@@ -12,6 +12,7 @@
 #include "communicator.h"
 #include "file/file.h"
 #include "file/npy_header.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,6 +218,16 @@ static void remove_older(const oly_save_job *job)
                 job->call, job->folder, later, job->step);
 }
 
+/* Two programs that save into one folder remove each other's beginnings. */
+static void look_for_others(oly_save_job *job)
+{
+    oly_file_facts facts;
+    size_t used = strlen(job->reason);
+    if (oly_storage_get()->lstat(job->path, &facts) == -ENOENT)
+        snprintf(job->reason + used, sizeof job->reason - used,
+                 "; what was written is gone: does another program save into this folder? Only one may at a time");
+}
+
 /* Rank 0: of what all have written makes a checkpoint, or nothing. */
 static void finish(oly_save_job *job)
 {
@@ -229,10 +240,12 @@ static void finish(oly_save_job *job)
         st = oly_checkpoint_commit(job->folder, job->step, job->path);
     if (st != OLY_OK)
         fail_with(job, st, 0);
-    if (job->status == OLY_OK)
+    if (job->status == OLY_OK) {
         remove_older(job);
-    else
+    } else {
+        look_for_others(job);
         oly_checkpoint_remove(job->path);
+    }
     note n = {.kind = OUTCOME, .status = (int32_t)job->status, .step = job->step};
     snprintf(n.reason, sizeof n.reason, "%.399s", job->reason);
     for (int r = 1; r < oly_world_size(); r++)
