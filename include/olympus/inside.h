@@ -88,7 +88,8 @@ typedef struct oly_inside {
     const int64_t *n_elements; /* [n_maps] how many there are */
     void *scratch;             /* memory for this call (kernels that ask for it); not initialised */
     size_t scratch_bytes;
-    char *message; /* of a failing callback: what to say, at most message_size bytes with the terminating 0 */
+    void *stream;  /* of a kernel's .cuda: where it launches, a cudaStream_t or CUstream; otherwise NULL */
+    char *message; /* of a failing callback or .cuda: what to say, at most message_size bytes with the terminating 0 */
     size_t message_size;
 } oly_inside;
 
@@ -208,13 +209,17 @@ OLY_API oly_fn oly_custom_vjp_with(oly_function function, const char *c_name, ol
  * reads nothing that changes. It may not call Olympus. Operands are read only, without gaps between rows (or as they lie, with any
  * strides, if .strided). Results are contiguous and not initialised. Inside maps it is called for each element.
  *
+ * On GPUs .cuda is called on the host and launches what computes the results in called->stream, without waiting for it: the parts' data
+ * and scratch are memory of the device, complete in the order of the stream, and the device's (primary) context is current. What cannot
+ * be launched is written to called->message, and the call fails with it (OLY_DEVICE_FAILED). docs/gpu.md has an example.
+ *
  * The call is part of plans like any operation: explained, planned for simulated machines (the function is then not called), in
  * loops, branches and maps. With `vjp` it can be differentiated: vjp(in, out, user) gets the operands, the results and the cotangents of the
  * results, and computes the cotangents of the operands with operations of Olympus, kernels among them.
  *   returns  OLY_OK, or the error, with the outputs set to NULL
  *   ranks    all ranks of the arrays' mesh
  *   fails    OLY_PARSE (factors), OLY_SHAPE (ranks or sizes that do not fit), OLY_DTYPE (an element type that is not declared),
- *            OLY_INVALID (a radius that is negative or larger than a dimension; no function for this platform)
+ *            OLY_INVALID (a radius that is negative or larger than a dimension; no .cpu, which CPU devices beside GPUs need, too)
  *   source   jax.ffi with custom_partitioning; Pallas */
 typedef void (*oly_kernel_function)(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out,
                                     void *user);
@@ -240,8 +245,8 @@ typedef struct oly_kernel {
     const char *name;
     const char *factors;            /* "ij,jk->ik" */
     const char *whole;              /* letters that are never split; NULL: none */
-    oly_kernel_function cpu;        /* for devices of platform cpu */
-    const char *cuda;               /* source, or name of a function, for CUDA devices: there is no such platform yet */
+    oly_kernel_function cpu;        /* for CPU devices */
+    oly_kernel_function cuda;       /* for GPUs; NULL: .cpu computes on copies in host memory */
     void *user;                     /* passed to the function, which may be called at any time until oly_finalize */
     const char *dtypes;             /* element types of operand 0: "float32, float64"; NULL: any */
     const oly_dtype *result_dtypes; /* one for each result; NULL: that of operand 0 */

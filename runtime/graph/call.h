@@ -33,6 +33,7 @@ typedef struct oly_call_frame {
     oly_shard_part *out;
     int n_in; /* of a check in a map more than call->n_in */
     void *scratch;
+    void *stream;              /* of a GPU, in whose memory the parts are; NULL: they are the host's */
     int device;                /* its id */
     int n_lead;                /* batch dimensions */
     const int64_t *lead;       /* [n_lead] numbers of this element */
@@ -58,6 +59,7 @@ struct oly_user_call {
     size_t scratch, scratch_per_element; /* bytes */
     oly_call_run *run;
     void *function, *user; /* the program's */
+    void *gpu_function;    /* launches on GPUs; NULL: there the host calls `function` */
     int name, text;        /* where texts begin */
     char texts[];
 };

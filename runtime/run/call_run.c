@@ -52,6 +52,7 @@ typedef struct element {
     oly_shard_part in[OLY_CALL_MOST + OLY_MAX_RANK], out[OLY_CALL_MOST];
     int n_in, n_out, n_lead;
     int64_t lead[OLY_MAX_RANK], lead_shape[OLY_MAX_RANK], at[OLY_MAX_RANK];
+    const oly_call_gpu *gpu; /* whose memory the parts are in; NULL: the host's */
 } element;
 
 static void drop_lead(oly_shard_part *to, const oly_shard_part *from, int lead, const int64_t *at, void *base)
@@ -71,15 +72,26 @@ static void drop_lead(oly_shard_part *to, const oly_shard_part *from, int lead, 
     memcpy(to->after, from->after + lead, n);
 }
 
-static void copy_box(const oly_copy_task *t, void *to, const void *from)
+static oly_status copy_box(const oly_call_gpu *gpu, const oly_copy_task *t, void *to, const void *from)
 {
+    if (gpu)
+        return gpu->copy(gpu->context, t, to, from);
     for (int chunk = 0, n = oly_copy_chunks(t); chunk < n; chunk++)
         oly_copy_run(t, to, from, chunk, n);
+    return OLY_OK;
+}
+
+static oly_status clear_bytes(const oly_call_gpu *gpu, void *to, size_t bytes)
+{
+    if (gpu)
+        return gpu->clear(gpu->context, to, bytes);
+    memset(to, 0, bytes);
+    return OLY_OK;
 }
 
 /* Repeats the first or last element of what is there in dimension d, in the lines that are complete so far. */
-static void extend(const oly_shard_part *part, const int64_t *first, const int64_t *extent, int d, int64_t count,
-                   bool at_end)
+static oly_status extend(const oly_call_gpu *gpu, const oly_shard_part *part, const int64_t *first,
+                         const int64_t *extent, int d, int64_t count, bool at_end)
 {
     oly_copy_task t = {.element_bytes = oly_dtype_size(part->dtype), .rank = part->rank};
     int64_t from = 0, to = 0;
@@ -91,12 +103,13 @@ static void extend(const oly_shard_part *part, const int64_t *first, const int64
         to += (e == d ? (at_end ? first[e] + extent[e] : 0) : first[e]) * part->stride[e];
     }
     char *data = part->data;
-    if (count > 0)
-        copy_box(&t, data + to * (int64_t)t.element_bytes, data + from * (int64_t)t.element_bytes);
+    return count > 0 ? copy_box(gpu, &t, data + to * (int64_t)t.element_bytes, data + from * (int64_t)t.element_bytes)
+                     : OLY_OK;
 }
 
 /* Copies an operand row by row into scratch memory; fill: elements beyond the edges of the array, in front of and after the others. */
-static void pack(oly_shard_part *part, const oly_call_operand *x, const int64_t (*fill)[OLY_MAX_RANK], void *to)
+static oly_status pack(const oly_call_gpu *gpu, oly_shard_part *part, const oly_call_operand *x,
+                       const int64_t (*fill)[OLY_MAX_RANK], void *to)
 {
     oly_copy_task t = {.element_bytes = oly_dtype_size(part->dtype), .rank = part->rank};
     int64_t stride = 1, offset = 0, first[OLY_MAX_RANK], extent[OLY_MAX_RANK];
@@ -109,17 +122,18 @@ static void pack(oly_shard_part *part, const oly_call_operand *x, const int64_t 
         stride *= part->shape[d];
     }
     if (x && x->zero)
-        memset(to, 0, (size_t)stride * t.element_bytes);
-    copy_box(&t, (char *)to + offset * (int64_t)t.element_bytes, part->data);
+        OLY_TRY(clear_bytes(gpu, to, (size_t)stride * t.element_bytes));
+    OLY_TRY(copy_box(gpu, &t, (char *)to + offset * (int64_t)t.element_bytes, part->data));
     part->data = to;
     for (int d = 0; d < part->rank; d++) {
         if (!x || !(x->nearest >> d & 1))
             continue;
-        extend(part, first, extent, d, fill[0][d], false);
-        extend(part, first, extent, d, fill[1][d], true);
+        OLY_TRY(extend(gpu, part, first, extent, d, fill[0][d], false));
+        OLY_TRY(extend(gpu, part, first, extent, d, fill[1][d], true));
         first[d] = 0;
         extent[d] = part->shape[d];
     }
+    return OLY_OK;
 }
 
 /* Without batch dimensions. */
@@ -131,7 +145,7 @@ static const int64_t (*own_fill(element *e, const int64_t (*fill)[OLY_MAX_RANK])
     return (const int64_t(*)[OLY_MAX_RANK])e->fill;
 }
 
-static void fill_element(element *e, void *const *base)
+static oly_status fill_element(element *e, void *const *base)
 {
     const oly_call_work *w = e->work;
     char *scratch = w->scratch_base >= 0 ? base[w->scratch_base] : NULL;
@@ -139,13 +153,14 @@ static void fill_element(element *e, void *const *base)
         const oly_place *p = &w->in_place[k];
         drop_lead(&e->in[k], &w->in[k], e->n_lead, e->at, p->base < 0 ? NULL : (char *)base[p->base] + p->offset);
         if (w->packed[k] && e->in[k].data)
-            pack(&e->in[k], k < e->call->n_in ? &e->call->in[k] : NULL, own_fill(e, w->fill[k]),
-                 scratch + w->packed[k] - 1);
+            OLY_TRY(pack(e->gpu, &e->in[k], k < e->call->n_in ? &e->call->in[k] : NULL, own_fill(e, w->fill[k]),
+                         scratch + w->packed[k] - 1));
     }
     for (int k = 0; k < e->n_out; k++)
         drop_lead(&e->out[k], &w->out[k], e->n_lead, e->at, base[w->out_base[k]]);
     for (int b = 0; b < e->n_lead; b++)
         e->lead[b] = w->in[0].origin[b] + e->at[b];
+    return OLY_OK;
 }
 
 static bool next_element(element *e)
@@ -189,8 +204,8 @@ static bool is_same(oly_site a, oly_site b)
     return a.file == b.file && a.line == b.line && a.call == b.call;
 }
 
-static void call_element(const oly_plan *plan, const oly_step *step, int device, const element *e, void *scratch,
-                         oly_run *host)
+static oly_status call_element(const oly_plan *plan, const oly_step *step, int device, const element *e, void *scratch,
+                               oly_run *host)
 {
     const oly_user_call *c = step->call.call;
     char message[2048] = "";
@@ -205,6 +220,7 @@ static void call_element(const oly_plan *plan, const oly_step *step, int device,
         .scratch_bytes =
             scratch ? plan->slots[oly_cell_slot(plan, e->work->scratch_base)].device_bytes[device] - e->work->scratch
                     : 0,
+        .stream = e->gpu ? e->gpu->stream : NULL,
         .device = oly_mesh_local_id(plan->devices[device]),
         .n_lead = e->n_lead,
         .lead = e->lead,
@@ -213,7 +229,7 @@ static void call_element(const oly_plan *plan, const oly_step *step, int device,
         .room = sizeof message};
     if (c->effect && !*(const bool *)e->in[0].data && !c->gathers) {
         clear_results(e); /* in a branch that was not taken */
-        return;
+        return OLY_OK;
     }
     calls_open++;
     oly_call_inside = c->host ? oly_call_name(c) : oly_call_inside;
@@ -225,14 +241,17 @@ static void call_element(const oly_plan *plan, const oly_step *step, int device,
         keep_failure(st, message);
         oly_drop_message();
     }
+    return st;
 }
 
-void oly_call_on_device(void *const *base, const oly_plan *plan, const oly_step *step, int device, oly_run *host)
+static oly_status call_elements(void *const *base, const oly_plan *plan, const oly_step *step, int device,
+                                const oly_call_gpu *gpu, oly_run *host)
 {
     const oly_call_work *w = &step->call.device[device];
     if (!w->has_work)
-        return;
+        return OLY_OK;
     element e = {.work = w,
+                 .gpu = gpu,
                  .call = step->call.call,
                  .n_in = step->call.n_in,
                  .n_out = step->call.call->n_out,
@@ -241,12 +260,27 @@ void oly_call_on_device(void *const *base, const oly_plan *plan, const oly_step 
         e.lead_shape[b] = w->in[0].whole[b];
     void *scratch = w->scratch_base >= 0 ? (char *)base[w->scratch_base] + w->scratch : NULL;
     for (bool more = has_elements(&e); more; more = next_element(&e)) {
-        fill_element(&e, base);
+        OLY_TRY(fill_element(&e, base));
+        oly_status st = OLY_OK;
         if (host && host->failed)
             clear_results(&e);
         else
-            call_element(plan, step, device, &e, scratch, host);
+            st = call_element(plan, step, device, &e, scratch, host);
+        if (gpu)
+            OLY_TRY(st);
     }
+    return OLY_OK;
+}
+
+void oly_call_on_device(void *const *base, const oly_plan *plan, const oly_step *step, int device, oly_run *host)
+{
+    call_elements(base, plan, step, device, NULL, host);
+}
+
+oly_status oly_call_on_gpu(void *const *base, const oly_plan *plan, const oly_step *step, int device,
+                           const oly_call_gpu *gpu)
+{
+    return call_elements(base, plan, step, device, gpu, NULL);
 }
 
 /* -- steps of the host --------------------------------------------------------------------------------------------- */

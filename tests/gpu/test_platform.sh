@@ -66,6 +66,8 @@ OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/test
 result $? 'what has kernels is not computed on the host'
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 BUILD=$build tests/gpu/emulated "$build/tests/test_gpu_steps" >"$scratch/why" 2>&1
 result $? 'nothing that has a kernel is computed on the host'
+EMULATED_ORDER=1 GPUS=2 gpu 1x2 "$build/tests/test_gpu_user" >"$scratch/why" 2>&1
+result $? 'kernels of the program, in the device'"'"'s stream'
 EMULATED_PEERS=0 GPUS=2 gpu 1x4 "$build/tests/oracle" tests/oracle/prog >"$scratch/why" 2>&1
 result $? 'GPUs that do not reach each other'
 # CPU devices beside GPUs, as many as of GPUs or not, on one GPU and on GPUs of each rank's own with NCCL.

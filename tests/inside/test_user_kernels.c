@@ -256,8 +256,10 @@ static void wrong_kernels_are_refused(void **state)
     (void)state;
     const oly_kernel good = {.name = "window", .factors = "ij->ij", .cpu = window};
     oly_kernel k = good;
-    k.cpu = NULL, k.cuda = "window.cu";
-    refused(&k, u, OLY_INVALID, "no platform cuda");
+    k.cpu = NULL, k.cuda = window;
+    refused(&k, u, OLY_INVALID, "beside GPUs");
+    k.cuda = NULL;
+    refused(&k, u, OLY_INVALID, "give it in .cpu");
     refused(NULL, u, OLY_INVALID, "NULL");
     k = good, k.factors = "ij->i?";
     refused(&k, u, OLY_PARSE, "column 6");

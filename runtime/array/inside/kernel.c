@@ -12,8 +12,11 @@ static oly_status compute(const oly_call_frame *f)
 {
     oly_program_call p;
     oly_program_fill(f, 0, f->call->n_out, &p);
-    ((oly_kernel_function)f->call->function)(&p.called, p.in, p.out, f->call->user);
-    return OLY_OK;
+    void *function = f->stream ? f->call->gpu_function : f->call->function;
+    ((oly_kernel_function)function)(&p.called, p.in, p.out, f->call->user);
+    if (!f->stream || !*f->message)
+        return OLY_OK;
+    return oly_fail(OLY_DEVICE_FAILED, "kernel %s, on device %d: %s", oly_call_name(f->call), f->device, f->message);
 }
 
 /* -- description --------------------------------------------------------------------------------------------------- */
@@ -75,6 +78,7 @@ static oly_status record_call(const oly_kernel *kernel, oly_trace *t, int n_in, 
         return OLY_MEMORY;
     c->run = compute;
     c->function = (void *)(uintptr_t)kernel->cpu;
+    c->gpu_function = (void *)(uintptr_t)kernel->cuda;
     c->user = kernel->user;
     c->flops = kernel->flops;
     c->moved = kernel->bytes;
@@ -150,8 +154,8 @@ static oly_status check(const oly_kernel *kernel, int n_in, const oly_array *in,
     if (!kernel || !kernel->name)
         return oly_fail(OLY_INVALID, "the kernel, or its name, is NULL");
     if (!kernel->cpu)
-        return oly_fail(OLY_INVALID, "kernel %s has no function for the platform cpu%s; give it in .cpu", kernel->name,
-                        kernel->cuda ? ", and there is no platform cuda for the one that it has" : "");
+        return oly_fail(OLY_INVALID, "kernel %s has no function for CPU devices%s; give it in .cpu", kernel->name,
+                        kernel->cuda ? ", which there are beside GPUs, too" : "");
     if (n_in < 1 || n_in > OLY_KERNEL_OPERANDS || n_out < 1 || n_out > OLY_KERNEL_OPERANDS)
         return oly_fail(OLY_INVALID, "kernel %s is called with %d arrays and %d results; it takes 1 to %d of each",
                         kernel->name, n_in, n_out, OLY_KERNEL_OPERANDS);

@@ -121,6 +121,7 @@ void oly_program_fill(const oly_call_frame *f, int first, int n_out, oly_program
                              .n_elements = f->lead_shape,
                              .scratch = f->scratch,
                              .scratch_bytes = f->scratch_bytes,
+                             .stream = f->stream,
                              .message = f->message,
                              .message_size = f->room};
     for (int k = first; k < f->call->n_in; k++)

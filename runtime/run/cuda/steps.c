@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
+#include "run/call_run.h"
 #include "run/cuda/launcher.h"
 #include "run/stencil_run.h"
 #include "run/cuda/products.h"
@@ -49,6 +50,31 @@ static oly_status launch_gemm(oly_cuda_launching *l, void *const *base, const ol
     return oly_cuda_gemm(&l->launcher, &w->task, w->parts, w->n_parts, a, b, base[w->out_base]);
 }
 
+/* -- kernels of the program (oly_kernel.cuda) ------------------------------------------------------------------------------------- */
+
+static oly_status copy_block(const void *launcher, const oly_copy_task *t, void *to, const void *from)
+{
+    return oly_cuda_copy(launcher, t, to, from);
+}
+
+static oly_status clear_block(const void *launcher, void *to, size_t bytes)
+{
+    static const char zero;
+    return oly_cuda_fill(launcher, 1, (int64_t)bytes, to, &zero);
+}
+
+static oly_status launch_call(const oly_cuda_launching *l, const oly_device_work *w)
+{
+    const oly_call_gpu gpu = {
+        .stream = l->device->stream, .context = &l->launcher, .copy = copy_block, .clear = clear_block};
+    return oly_call_on_gpu(w->base, w->run->plan, w->what, w->device, &gpu);
+}
+
+static bool has_call(const oly_step *s, int device)
+{
+    return s->call.device[device].has_work && s->call.call->gpu_function && !s->call.call->host;
+}
+
 static bool has_step(const oly_step *s, int device)
 {
     switch (s->kind) {
@@ -57,6 +83,7 @@ static bool has_step(const oly_step *s, int device)
         return s->reduce.device[device].has_work && oly_cuda_has_reduce(&s->reduce.device[device].task);
     case OLY_STEP_LOCAL: return oly_cuda_has_local_step(s, device);
     case OLY_STEP_GEMM: return s->gemm.device[device].has_work && oly_cuda_has_gemm(&s->gemm.device[device].task);
+    case OLY_STEP_CALL: return has_call(s, device);
     default: return false;
     }
 }
@@ -69,6 +96,7 @@ static oly_status launch_step(oly_cuda_launching *launching, const oly_device_wo
     case OLY_STEP_TILE: return launch_tile(l, w->base, s, w->device);
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
     case OLY_STEP_REDUCE: return launch_reduce(l, w->base, s, w->device);
+    case OLY_STEP_CALL: return launch_call(launching, w);
     default: return launch_gemm(launching, w->base, s, w->device);
     }
 }
