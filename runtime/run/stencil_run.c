@@ -4,6 +4,7 @@
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"
+#include <string.h>
 
 typedef struct sweep {
     oly_passes passes; /* first member */
@@ -101,21 +102,45 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 
 static const oly_pass_kind kind = {begin_pass, tiles_on, uses, cells, run_tile};
 
-/* Where some tiles are late, all are computed with those; else with the early ones. */
+/* Elements that are read in messages are at most `steps` times the reach from the late sides. */
+static oly_part_block block_of(const sweep *s, int device)
+{
+    const oly_stencil *stencil = stencil_of(s);
+    const oly_stencil_field *f = field(s, device);
+    unsigned late = s->passes.step->stencil.device[device].late;
+    oly_part_block b = {.rank = stencil->rank};
+    bool empty = false;
+    for (int d = 0; d < b.rank; d++) {
+        int64_t reach = (int64_t)s->steps * stencil->radius[d];
+        b.lo[d] = f->write_lo[d];
+        b.hi[d] = f->write_hi[d];
+        b.early_lo[d] = b.lo[d] + (late >> (2 * d) & 1 ? reach : 0);
+        b.early_hi[d] = b.hi[d] - (late >> (2 * d + 1) & 1 ? reach : 0);
+        empty = empty || b.early_lo[d] >= b.early_hi[d];
+    }
+    for (int d = 0; d < b.rank && empty; d++)
+        b.early_lo[d] = b.early_hi[d] = b.hi[d];
+    return b;
+}
+
 bool oly_stencil_now(const oly_passes *p, void *const *base, int device, oly_stencil_share_now *now)
 {
     const sweep *s = (const sweep *)p;
     const oly_plan *plan = p->run->plan;
     if (p->kind != &kind)
         return false;
-    oly_stencil_share tiles = share_of(s, device);
+    const oly_part_block block = block_of(s, device);
+    oly_part_box boxes[OLY_PART_BOXES];
     *now = (oly_stencil_share_now){.stencil = stencil_of(s),
-                                   .field = field(s, device),
                                    .steps = s->steps,
                                    .from = base[oly_cell(plan, device, s->from)],
                                    .to = base[oly_cell(plan, device, s->to)],
-                                   .begins = p->part == OLY_TILES_ALL ||
-                                             (p->part == OLY_TILES_EARLY) == (tiles.n_inner == tiles.n)};
+                                   .n = oly_part_boxes(p->part, &block, boxes)};
+    for (int k = 0; k < now->n; k++) {
+        now->field[k] = *field(s, device);
+        memcpy(now->field[k].write_lo, boxes[k].lo, sizeof now->field[k].write_lo);
+        memcpy(now->field[k].write_hi, boxes[k].hi, sizeof now->field[k].write_hi);
+    }
     return true;
 }
 

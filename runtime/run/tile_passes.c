@@ -12,6 +12,37 @@
 /* Smaller passes are not distributed over threads. */
 enum { WORK_SPREAD = 40000 };
 
+static int add_box(int rank, const oly_part_box *box, oly_part_box *boxes, int n)
+{
+    for (int d = 0; d < rank; d++)
+        if (box->lo[d] >= box->hi[d])
+            return n;
+    boxes[n] = *box;
+    return n + 1;
+}
+
+int oly_part_boxes(oly_tile_part part, const oly_part_block *b, oly_part_box *boxes)
+{
+    oly_part_box rest = {{0}, {0}};
+    int n = 0;
+    for (int d = 0; d < b->rank; d++) {
+        rest.lo[d] = part == OLY_TILES_EARLY ? b->early_lo[d] : b->lo[d];
+        rest.hi[d] = part == OLY_TILES_EARLY ? b->early_hi[d] : b->hi[d];
+    }
+    if (part != OLY_TILES_LATE)
+        return add_box(b->rank, &rest, boxes, 0);
+    for (int d = 0; d < b->rank; d++) { /* below and above the early part; dimensions before are that part's */
+        oly_part_box side = rest;
+        side.hi[d] = rest.lo[d] = b->early_lo[d];
+        n = add_box(b->rank, &side, boxes, n);
+        side.lo[d] = b->early_hi[d];
+        side.hi[d] = rest.hi[d];
+        n = add_box(b->rank, &side, boxes, n);
+        rest.hi[d] = b->early_hi[d];
+    }
+    return n;
+}
+
 static void tile(void *context, int i)
 {
     oly_passes *p = context;

@@ -13,6 +13,19 @@
 
 typedef enum oly_tile_part { OLY_TILES_ALL, OLY_TILES_EARLY, OLY_TILES_LATE } oly_tile_part;
 
+/* Executors that do not divide a device's block into tiles compute a part of it as a few boxes: all of the block; what no message
+ * brings margins for, [early_lo, early_hi); or what is around that. Returns how many are not empty, at most OLY_PART_BOXES. */
+#define OLY_PART_RANK  4
+#define OLY_PART_BOXES (2 * OLY_PART_RANK)
+typedef struct oly_part_box {
+    int64_t lo[OLY_PART_RANK], hi[OLY_PART_RANK];
+} oly_part_box;
+typedef struct oly_part_block {
+    int rank;
+    int64_t lo[OLY_PART_RANK], hi[OLY_PART_RANK], early_lo[OLY_PART_RANK], early_hi[OLY_PART_RANK];
+} oly_part_block;
+int oly_part_boxes(oly_tile_part part, const oly_part_block *block, oly_part_box *boxes);
+
 typedef struct oly_passes oly_passes;
 typedef struct oly_pass_kind {
     /* Sets up the pass that begins at step `at` of the loop and writes the fields numbered `next` (0 or 1), or the

@@ -2,6 +2,7 @@
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
 #include "run/call_run.h"
+#include "run/cuda/fields.h"
 #include "run/cuda/launcher.h"
 #include "run/stencil_run.h"
 #include "run/cuda/products.h"
@@ -155,15 +156,22 @@ static oly_status launch_sums(const oly_cuda_launcher *l, const oly_device_work 
 static bool has_tiles(const oly_device_work *w)
 {
     oly_stencil_share_now now;
+    if (oly_field_sweep_of(w->what))
+        return true;
     return oly_stencil_now(w->what, w->base, w->device, &now) && oly_cuda_has_stencil(now.stencil);
 }
 
 static oly_status launch_tiles(const oly_cuda_launcher *l, const oly_device_work *w)
 {
     oly_stencil_share_now now;
-    if (!oly_stencil_now(w->what, w->base, w->device, &now) || !now.begins)
+    const oly_field_sweep *fields = oly_field_sweep_of(w->what);
+    if (fields)
+        return oly_cuda_launch_fields(l, fields, w->base, w->device);
+    if (!oly_stencil_now(w->what, w->base, w->device, &now))
         return OLY_OK;
-    return oly_cuda_stencil(l, now.stencil, now.field, now.steps, now.from, now.to);
+    for (int k = 0; k < now.n; k++)
+        OLY_TRY(oly_cuda_stencil(l, now.stencil, &now.field[k], now.steps, now.from, now.to));
+    return OLY_OK;
 }
 
 bool oly_cuda_has(const oly_plan *plan, const oly_step *s, int device)
@@ -171,7 +179,7 @@ bool oly_cuda_has(const oly_plan *plan, const oly_step *s, int device)
     if (plan->devices[device] >= oly_cuda_device_count()) /* a CPU beside the GPUs */
         return true;
     if (s->kind == OLY_STEP_STENCIL)
-        return !s->stencil.tiling && oly_cuda_has_stencil(s->stencil.stencil);
+        return s->stencil.tiling || oly_cuda_has_stencil(s->stencil.stencil);
     return has_step(s, device);
 }
 
