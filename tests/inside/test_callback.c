@@ -296,6 +296,76 @@ static void through_shard_map(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(y);
 }
 
+static int count_elements(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)user;
+    n_called++;
+    for (int64_t k = 0; k < size_of(out); k++)
+        ((int32_t *)out[0].data)[k] = 1;
+    return in[0].rank < 0;
+}
+
+/* Wherever some devices, or all, have no elements: a function for whole arrays is called once all the same, one by factors only
+ * where there is a shard, and neither fails. */
+static void arrays_without_elements(void **state)
+{
+    (void)state;
+    oly_sharding split = oly_named(mesh, "(i,j)");
+    const int64_t sizes[] = {0, 3, 13};
+    for (int k = 0; k < 3; k++)
+        for (int again = 0; again < 3; again++) {
+            int32_t called, all[64], total = 0;
+            oly_array y = NULL, z = oly_device_put(oly_zeros(OLY_INT32, sizes[k]), split);
+            n_called = 0;
+            assert_int_equal(oly_callback_with(count_elements, NULL, OLY_CALLBACK_OF(.factors = "a->a"), OLY_IN(z),
+                                               OLY_TYPES(OLY_TYPE_LIKE(z)), OLY_OUT(y)),
+                             OLY_OK);
+            assert_true(oly_item(oly_sum(y)) == (double)sizes[k]);
+            called = n_called;
+            assert_int_equal(oly_allgather_host(&called, sizeof called, all), OLY_OK);
+            for (int r = 0; r < oly_process_count(); r++)
+                total += all[r];
+            assert_int_equal(total, sizes[k] < 8 ? sizes[k] : 8);
+            n_called = 0;
+            assert_int_equal(oly_callback(count_elements, NULL, OLY_IN(z), OLY_TYPES(OLY_TYPE_LIKE(z)), OLY_OUT(y)),
+                             OLY_OK);
+            assert_int_equal(n_called, oly_process_index() == 0);
+        }
+}
+
+static void counted(const oly_array *in, oly_array *out, void *user)
+{
+    if (user)
+        oly_callback_with(count_elements, NULL, OLY_CALLBACK_OF(.factors = "ab->ab"), OLY_IN(in[0]),
+                          OLY_TYPES(OLY_TYPE_LIKE(in[0])), OLY_OUT(out[0]));
+    else
+        oly_callback(count_elements, NULL, OLY_IN(in[0]), OLY_TYPES(OLY_TYPE_LIKE(in[0])), OLY_OUT(out[0]));
+}
+
+static void batches_without_elements(void **state)
+{
+    (void)state;
+    int by_factors;
+    oly_array y = NULL, z = oly_device_put(oly_zeros(OLY_INT32, 0, 3, 13), oly_named(mesh, "i"));
+    oly_vmap(counted, &by_factors, OLY_IN(z), OLY_AXES_OF(2), OLY_OUT(y), OLY_AXES_OF(2));
+    assert_true(y && oly_size(y) == 0 && oly_shape(y)[2] == 13);
+    oly_vmap(counted, NULL, OLY_IN(z), OLY_AXES_OF(2), OLY_OUT(y), OLY_AXES_OF(2));
+    assert_true(y && oly_size(y) == 0 && oly_shape(y)[2] == 13);
+}
+
+/* Their results may be taken as equal on all devices, as everything in such maps. */
+static void in_unchecked_maps(void **state)
+{
+    (void)state;
+    oly_array y = NULL, z = oly_full(7, OLY_INT32, 2, 2);
+    n_called = 0;
+    oly_shard_map_with(counted, NULL, mesh, OLY_MANUAL(.unchecked = true), OLY_IN(z), OLY_SPECS(""), OLY_OUT(y),
+                       OLY_SPECS(""));
+    assert_true(y && oly_item(oly_sum(y)) == 4);
+    oly_sync("counted");
+    assert_int_equal(n_called, 8 / oly_process_count());
+}
+
 static void derivatives_of_its_own(void **state)
 {
     (void)state;
@@ -356,6 +426,9 @@ int main(void)
         cmocka_unit_test(in_the_order_of_the_program),
         cmocka_unit_test(only_pure_ones_are_dropped),
         cmocka_unit_test(for_every_device_and_element),
+        cmocka_unit_test(arrays_without_elements),
+        cmocka_unit_test(batches_without_elements),
+        cmocka_unit_test(in_unchecked_maps),
         cmocka_unit_test(errors_reach_all_ranks),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(derivatives_of_its_own),

@@ -2,6 +2,7 @@
 /* run: layouts.  User kernels against the same programs in operations: factors, partial results, halos, several results, scratch memory, maps,
  * loops, branches, derivatives, and what is refused. */
 #include "check_session.h"
+#include <math.h>
 
 static oly_mesh mesh;
 static oly_array u, a, b;
@@ -225,6 +226,34 @@ static void uses_one(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(all, 1);
 }
 
+/* The least of each row, and a copy. */
+static void least_and_copy(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    const float *x = in[0].data;
+    float *least = out[0].data, *copy = out[1].data;
+    (void)called, (void)user;
+    for (int64_t i = 0; i < in[0].shape[0]; i++) {
+        least[i] = INFINITY;
+        for (int64_t j = 0; j < in[0].shape[1]; j++)
+            least[i] = fminf(least[i], copy[i * in[0].shape[1] + j] = x[i * in[0].shape[1] + j]);
+    }
+}
+
+/* Devices without elements of one result have their part of another, here the least of nothing. */
+static void one_result_is_empty(void **state)
+{
+    (void)state;
+    static const oly_kernel k = {
+        .name = "least_and_copy", .factors = "ij->i,ij", .cpu = least_and_copy, .combine = OLY_BY_MIN};
+    for (int size = 1; size < 10; size += 2) {
+        oly_array least = NULL, copy = NULL, x = oly_add(oly_ones(OLY_FLOAT32, 4, size), 1);
+        x = oly_device_put(x, oly_named(mesh, "None, (i,j)"));
+        assert_int_equal(oly_kernel_call(&k, OLY_IN(x), OLY_OUT(least, copy)), OLY_OK);
+        same(least, oly_min(x, OLY_AXES(1)));
+        assert_true(oly_item(oly_sum(copy)) == 8 * size);
+    }
+}
+
 static void several_results_and_combiners(void **state)
 {
     (void)state;
@@ -306,6 +335,7 @@ int main(void)
         cmocka_unit_test(halos),
         cmocka_unit_test(in_loops),
         cmocka_unit_test(several_results_and_combiners),
+        cmocka_unit_test(one_result_is_empty),
         cmocka_unit_test(wrong_kernels_are_refused),
         cmocka_unit_test(failing_allocations_are_errors),
         cmocka_unit_test(ends),

@@ -22,6 +22,24 @@ typedef struct request {
 
 /* -- in the running plan ------------------------------------------------------------------------------------------- */
 
+static bool are_empty(int n, const oly_shard_part *parts)
+{
+    bool all = n > 0;
+    for (int k = 0; k < n; k++) {
+        bool empty = false;
+        for (int d = 0; d < parts[k].rank; d++)
+            empty = empty || parts[k].shape[d] == 0;
+        all = all && empty;
+    }
+    return all;
+}
+
+/* By factors a device without elements has no shard to call it for. */
+static bool has_shard(const oly_user_call *c, const oly_program_call *p, int n_in, int n_out)
+{
+    return !*oly_call_text(c) || !(n_out > 0 ? are_empty(n_out, p->out) : are_empty(n_in, p->in));
+}
+
 static oly_status call_program(const oly_call_frame *f)
 {
     const oly_user_call *c = f->call;
@@ -33,6 +51,8 @@ static oly_status call_program(const oly_call_frame *f)
     unsigned before = oly_raised_count();
     memset(text->data, 0, (size_t)(row * TEXT));
     oly_program_fill(f, first, n_out, &p);
+    if (!has_shard(c, &p, c->n_in - first, n_out))
+        return OLY_OK;
     int failed = ((oly_callback_function)c->function)(&p.called, p.in, p.out, c->user);
     if (oly_raised_since(before) != OLY_OK)
         snprintf(place, TEXT, "it called Olympus: %s", oly_kept_message());

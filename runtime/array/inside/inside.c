@@ -6,6 +6,7 @@
 #include "array/dispatch.h"
 #include "array/manual.h"
 #include "graph/build.h"
+#include "graph/compose/compose.h"
 #include "graph/varying.h"
 #include <string.h>
 
@@ -87,13 +88,31 @@ bool oly_inside_map(const oly_trace *t)
 oly_status oly_inside_vary(oly_trace *t, int n, oly_node **nodes)
 {
     const oly_manual *m = oly_manual_around(t);
-    for (int k = 0; k < n && m; k++)
+    for (int k = 0; k < n && m && !m->unchecked; k++) /* there types do not say so, and derivatives count on it */
         OLY_TRY(oly_build_vary(t->graph, nodes[k], m->mesh, m->mesh->manual_axes, &nodes[k]));
     return OLY_OK;
 }
 
+/* True on every device of an unchecked map, each for itself. */
+static oly_status always_unchecked(oly_trace *t, const oly_manual *m, oly_node **when)
+{
+    oly_recipe recipe = {0};
+    oly_node *pair[2];
+    recipe.params.mesh = m->mesh;
+    recipe.params.unchecked = true;
+    for (int a = 0; a < m->mesh->n_axes; a++)
+        if (m->mesh->manual_axes >> a & 1)
+            recipe.params.over.axis[recipe.params.over.n++] = a;
+    OLY_TRY(oly_compose_axis_index(t->graph, 0, NULL, &recipe, &pair[0]));
+    OLY_TRY(oly_build_number(t->graph, OLY_INT32, 0, &pair[1]));
+    return oly_build_apply(t->graph, OLY_OP_ge, 2, pair, when);
+}
+
 oly_status oly_inside_always(oly_trace *t, oly_node **when)
 {
+    const oly_manual *m = oly_manual_around(t);
+    if (m && m->unchecked)
+        return always_unchecked(t, m, when);
     oly_params p;
     memset(&p, 0, sizeof p);
     p.dtype = OLY_BOOL;

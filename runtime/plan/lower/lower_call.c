@@ -222,7 +222,7 @@ static bool describe_halo(const calling *c, int k, int position, oly_shard_part 
 {
     const oly_call_operand *x = k < c->call->n_in ? &c->call->in[k] : NULL;
     oly_layout l = operand_layout(c, k);
-    oly_box own = oly_layout_box(&l, position);
+    oly_box own = oly_layout_shard(&l, position);
     bool filled = false;
     for (int d = 0; d < part->rank; d++) {
         int e = d - c->lead;
@@ -316,6 +316,9 @@ static oly_status fill_operands(calling *c, int device, int position, oly_call_w
     for (int k = 0; k < c->n_in; k++) {
         const oly_type *type = &c->node->in[k]->type;
         oly_box b = oly_region_box(&c->region[k], type->shape, position);
+        oly_layout own = operand_layout(c, k);
+        if (oly_box_count(&b) == 0) /* of parts without elements, too, functions are told the extents */
+            b = oly_layout_shard(&own, position);
         describe(type, &b, &in[k]);
         bool filled = describe_halo(c, k, position, &in[k], fill[k]);
         place[k] = c->reading[k].place[device];
@@ -340,17 +343,19 @@ static oly_status fill_results(calling *c, int device, int position, oly_call_wo
 {
     oly_shard_part *out = OLY_PLAN_NEW(c->p, oly_shard_part, c->call->n_out + 1);
     int *base = OLY_PLAN_NEW(c->p, int, c->call->n_out + 1);
+    bool any = c->call->n_out == 0; /* one result may be empty, and others not */
     OLY_PLAN_CHECK(out ? base : NULL);
     for (int r = 0; r < c->call->n_out; r++) {
         oly_type type = c->call->out[r].type;
-        oly_box b = oly_layout_box(&c->out[r], position);
+        oly_box b = oly_layout_shard(&c->out[r], position);
         type.rank = c->out[r].rank;
         memcpy(type.shape, c->out[r].shape, sizeof type.shape);
         describe(&type, &b, &out[r]);
         base[r] = oly_cell(c->p->plan, device, c->slot[r]);
         c->bytes += (double)elements(&out[r], 0) * (double)oly_dtype_size(type.dtype);
-        w->has_work = w->has_work && !is_empty(&out[r]);
+        any = any || !is_empty(&out[r]);
     }
+    w->has_work = w->has_work && any;
     w->out = out;
     w->out_base = base;
     return OLY_OK;
