@@ -165,6 +165,8 @@ bool add_statement(program *p, statement *s)
     }
     for (int k = 0; k < s->n_in && s->kind == FORI && s->times == 0; k++)
         p->captured[s->in[k]] = p->captured[s->out[k]] = true; /* one handle: neither may be donated */
+    if (s->kind == OPERATION && (s->op == OP_printed || s->op == OP_checked))
+        p->captured[s->in[0]] = p->captured[s->out[0]] = true;
     p->statement[p->n_statements] = *s;
     b->statement[b->n++] = p->n_statements++;
     return true;

@@ -161,7 +161,7 @@ bool draw_gradients(program *p)
     for (int k = 0; k < p->n_visible; k++) {
         int v = p->visible[k];
         if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0) &&
-            !comes_with_others(p, v) && !is_argument_inside(p, v) && !is_passed_by_derivative(p, v))
+            !p->captured[v] && !comes_with_others(p, v) && !is_argument_inside(p, v) && !is_passed_by_derivative(p, v))
             found[n++] = v;
     }
     if (n < 2)

@@ -707,15 +707,39 @@ static bool draw_collective(program *p, statement *s)
     return true;
 }
 
+static bool draw_inside(program *p, statement *s)
+{
+    s->n_in = 1;
+    s->in[0] = any_value(p);
+    s->flag = one_in(&p->choices, 2);
+    s->k = below(&p->choices, 4);
+    if (p->explicit_axes || p->rank_of[s->in[0]] > 4)
+        return false;
+    if (s->op == OP_neighbours || s->op == OP_product) {
+        if (s->op == OP_product && p->rank_of[s->in[0]] != 2)
+            return false;
+        if (p->dtype_of[s->in[0]] != OLY_INT32)
+            s->in[0] = converted(p, s->in[0], OLY_FLOAT32);
+    }
+    if (s->op != OP_product || s->in[0] == NOTHING)
+        return s->in[0] != NOTHING;
+    int64_t shape[] = {p->shape_of[s->in[0]][1], any_extent(p)};
+    s->n_in = 2;
+    s->in[1] = converted(p, fitted(p, any_value(p), 2, shape), p->dtype_of[s->in[0]]);
+    return s->in[1] != NOTHING;
+}
+
 static int family_weights(const program *p, int *weight)
 {
     static const int usual[] = {
-        [ONE] = 12,       [TWO] = 30,      [THREE] = 8,  [REDUCTION] = 12, [RUNNING] = 6,   [PRODUCT] = 9,
-        [REARRANGE] = 30, [INDEXING] = 10, [SOURCE] = 4, [RANDOM] = 3,     [COLLECTIVE] = 0};
-    static const int fields[] = {[ONE] = 6,     [TWO] = 30,       [THREE] = 7,    [REDUCTION] = 0, [RUNNING] = 0,
-                                 [PRODUCT] = 0, [REARRANGE] = 40, [INDEXING] = 0, [SOURCE] = 1,    [COLLECTIVE] = 0};
-    static const int smooth[] = {[ONE] = 8,      [TWO] = 30,       [THREE] = 5,    [REDUCTION] = 8, [RUNNING] = 3,
-                                 [PRODUCT] = 14, [REARRANGE] = 30, [INDEXING] = 8, [SOURCE] = 1,    [COLLECTIVE] = 0};
+        [ONE] = 12,       [TWO] = 30,      [THREE] = 8,  [REDUCTION] = 12, [RUNNING] = 6, [PRODUCT] = 9,
+        [REARRANGE] = 30, [INDEXING] = 10, [SOURCE] = 4, [RANDOM] = 3,     [INSIDE] = 5,  [COLLECTIVE] = 0};
+    static const int fields[] = {
+        [ONE] = 6,        [TWO] = 30,     [THREE] = 7,  [REDUCTION] = 0, [RUNNING] = 0,   [PRODUCT] = 0,
+        [REARRANGE] = 40, [INDEXING] = 0, [SOURCE] = 1, [INSIDE] = 1,    [COLLECTIVE] = 0};
+    static const int smooth[] = {
+        [ONE] = 8,        [TWO] = 30,     [THREE] = 5,  [REDUCTION] = 8, [RUNNING] = 3,   [PRODUCT] = 14,
+        [REARRANGE] = 30, [INDEXING] = 8, [SOURCE] = 1, [INSIDE] = 5,    [COLLECTIVE] = 0};
     memcpy(weight, p->profile == FIELDS ? fields : p->in_gradient ? smooth : usual, sizeof usual);
     if (p->in_map)
         weight[COLLECTIVE] = 25;
@@ -755,6 +779,7 @@ bool draw_operation(program *p)
         case INDEXING: good = draw_indexing(p, &s); break;
         case SOURCE: good = draw_source(p, &s); break;
         case RANDOM: good = draw_random(p, &s); break;
+        case INSIDE: good = draw_inside(p, &s); break;
         case COLLECTIVE: good = draw_collective(p, &s); break;
         }
         if (good && add_statement(p, &s))

@@ -417,6 +417,11 @@ array *evaluate_operation(program *p, const statement *s, int member)
     case REARRANGE: return evaluate_rearrangement(p, s, member);
     case INDEXING: return evaluate_indexing(p, s, member);
     case RANDOM: return evaluate_random(p, s, a);
+    case INSIDE: {
+        statement itself = *s;
+        itself.op = OP_constraint;
+        return s->op == OP_printed || s->op == OP_checked ? one(p, &itself, a[0]) : evaluate_inside(p, s, a);
+    }
     case COLLECTIVE: return evaluate_collective(p, s, member);
     case SOURCE: return source(p, s);
     }

@@ -58,7 +58,7 @@ static bool is_small(const program *p, const statement *s, const array *y)
 void journal_write(const program *p, const statement *s, const array *y)
 {
     if (!journal || s < p->statement || s >= p->statement + p->n_statements || written[s - p->statement] ||
-        operations[s->op].family == COLLECTIVE || !is_small(p, s, y))
+        operations[s->op].family == COLLECTIVE || operations[s->op].family == INSIDE || !is_small(p, s, y))
         return;
     written[s - p->statement] = true;
     fprintf(journal, "{\"op\": \"%s\", \"wide\": %s, \"in\": [", operations[s->op].name, p->wide ? "true" : "false");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of operations, and the call of each. */
 #include "program.h"
+#include "inside_functions.h"
 #include <math.h>
 #include <string.h>
 
@@ -308,6 +309,19 @@ static oly_array call_random(const program *p, const statement *s, const oly_arr
     }
 }
 
+static oly_array call_inside(const statement *s, const oly_array *x)
+{
+    switch ((int)s->op) {
+    case OP_printed: return inside_printed(x[0]);
+    case OP_checked: return inside_checked(x[0]);
+    case OP_reversed: return inside_reversed(x[0], s->flag);
+    case OP_numbered: return inside_numbered(x[0]);
+    case OP_custom: return inside_custom(x[0]);
+    case OP_neighbours: return inside_neighbours(x[0], s->k);
+    default: return inside_product(x[0], x[1]);
+    }
+}
+
 oly_array call_operation(const program *p, const statement *s, oly_array const *env, const oly_mesh *mesh)
 {
     oly_array x[MOST_IN];
@@ -326,6 +340,7 @@ oly_array call_operation(const program *p, const statement *s, oly_array const *
     case REARRANGE: return call_rearrangement(s, x, o);
     case INDEXING: return call_indexing(s, x, o);
     case RANDOM: return call_random(p, s, x, o, mesh);
+    case INSIDE: return call_inside(s, x);
     case COLLECTIVE: return call_collective(p, s, s->n_in ? x[0] : NULL);
     case SOURCE:
         if (s->op == OP_iota)

@@ -474,7 +474,7 @@ void print_program(FILE *f, const program *p, const outcome *result)
 {
     bool printed[MOST_BLOCKS] = {false};
     static const char *const names[] = {"\"x\"", "\"y\"", "\"z\""};
-    bool picks = false;
+    bool picks = false, inside = false;
     fprintf(f, "#include <olympus.h>\nstatic oly_array v0");
     for (int k = 1; k < p->n_values; k++)
         if (made_in(p, k))
@@ -490,6 +490,10 @@ void print_program(FILE *f, const program *p, const outcome *result)
             f,
             "static oly_array top_k(oly_array x, int n)\n{\n    oly_array y = NULL;\n    oly_top_k(x, n, &y, NULL);\n"
             "    return y;\n}\n");
+    for (int k = 0; k < p->n_statements; k++)
+        inside = inside || (p->statement[k].kind == OPERATION && operations[p->statement[k].op].family == INSIDE);
+    if (inside)
+        fprintf(f, "#include \"inside_functions.h\" /* cc -Itests/soak */\n");
     print_blocks_of(f, p, &p->block[0], printed);
     fprintf(f, "int main(int argc, char **argv)\n{\n    oly_init(&argc, &argv);\n");
     if (p->wide)

@@ -206,6 +206,7 @@ array *evaluate_indexing(program *p, const statement *s, int member);
 extern const char *const modes[N_MODES];
 array *evaluate_collective(program *p, const statement *s, int member);
 array *evaluate_random(program *p, const statement *s, array *const *a);
+array *evaluate_inside(program *p, const statement *s, array *const *a);
 array *mapped(const array *a, oly_dtype dtype, int rank, const int64_t *shape, double fill,
               bool (*source)(const void *context, const int64_t *to, int64_t *from), const void *context);
 array *converted_array(program *p, const array *a, oly_dtype dtype);
@@ -234,6 +235,7 @@ typedef enum family {
     INDEXING,
     SOURCE,
     RANDOM,
+    INSIDE, /* the program's own code: inside_functions.h */
     COLLECTIVE
 } family;
 typedef enum op {
