@@ -53,8 +53,10 @@ typedef struct oly_device_counts {
     int64_t graph_launches;   /* of runs of steps that are recorded as CUDA graphs, each one launch */
     int64_t graphs;           /* made for these */
     int64_t graph_updates;    /* of those that were there, for other buffers */
-    int64_t on_host;          /* devices' shares of steps that the host has computed */
-    int64_t bytes_on_host;    /* copied for these, in both directions */
+    int64_t speculated;    /* iterations of oly_while that were launched before their condition was known; one for each
+                               * process of a loop may be in vain */
+    int64_t on_host;       /* devices' shares of steps that the host has computed */
+    int64_t bytes_on_host; /* copied for these, in both directions */
 } oly_device_counts;
 OLY_API oly_status oly_get_device_counts(oly_device_counts *counts);
 

@@ -13,6 +13,7 @@ oly_status oly_get_device_counts(oly_device_counts *counts)
                                   .graph_launches = oly_counted(&oly_device_counted.graph_launches),
                                   .graphs = oly_counted(&oly_device_counted.graphs),
                                   .graph_updates = oly_counted(&oly_device_counted.graph_updates),
+                                  .speculated = oly_counted(&oly_device_counted.speculated),
                                   .on_host = oly_counted(&oly_device_counted.on_host),
                                   .bytes_on_host = oly_counted(&oly_device_counted.bytes_on_host)};
     return OLY_OK;

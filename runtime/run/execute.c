@@ -7,6 +7,7 @@
 #include "run/executor.h"
 #include "run/timed_steps.h"
 #include "run/replay.h"
+#include "run/speculation.h"
 #include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
@@ -187,6 +188,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         st = oly_executor_prepare(plan);
     if (st == OLY_OK)
         st = oly_replay_prepare(plan);
+    if (st == OLY_OK)
+        st = oly_speculation_prepare(plan);
     if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())

@@ -24,6 +24,10 @@ typedef struct oly_executor {
     /* In the device's order, without waiting for it; NULL: the device is drained, and the platform writes or copies. */
     oly_status (*write)(int device, void *to, const void *value, size_t bytes); /* at most 8 bytes */
     oly_status (*copy)(int device, void *to, const void *from, size_t bytes);
+    /* A value (at most 8 bytes) on its way to the host, which waits for it in read_end: what the device is given between the two runs
+     * meanwhile, and must not write it. *begun: false: the device has no such way. One at a time for each device. NULL: there are none. */
+    oly_status (*read_begin)(int device, const void *from, size_t bytes, bool *begun);
+    oly_status (*read_end)(int device, void *value, size_t bytes);
     /* Runs a segment as one launch: *done (replay.h). Not done: nothing was launched. forget: gives back what is kept for it. NULL: steps
      * are run one by one. */
     oly_status (*replay)(oly_run *r, struct oly_segment *s, bool *done);

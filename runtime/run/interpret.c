@@ -8,6 +8,7 @@
 #include "run/executor.h"
 #include "run/messages.h"
 #include "run/replay.h"
+#include "run/speculation.h"
 #include "run/stencil_run.h"
 #include "run/timed_steps.h"
 #include "core/hash.h"
@@ -158,22 +159,35 @@ static oly_status copy_results(oly_run *r, const oly_step *s)
     return OLY_OK;
 }
 
+/* Iteration i, if there is one: *more. It may be launched before that is known. */
+static oly_status run_iteration(oly_run *r, const oly_step *s, int64_t i, oly_iterations *shown, bool *more)
+{
+    bool early;
+    OLY_TRY(oly_speculation_begins(r, s, i, &early));
+    if (!early)
+        OLY_TRY(goes_on(r, s, i, more));
+    if (!early && !*more)
+        return OLY_OK;
+    oly_iteration_begins(shown, i);
+    oly_status st = set_counter(r, s, i);
+    if (st == OLY_OK)
+        st = oly_run_block(r, s->loop.body);
+    oly_iteration_ends(shown, i);
+    return early ? oly_speculation_ends(r, s, st, more) : st;
+}
+
 static oly_status run_loop(oly_run *r, const oly_step *s)
 {
     int n = r->plan->n_devices;
     oly_status st = OLY_OK;
     int64_t i = 0;
-    bool more, ends = false;
+    bool more = true, ends = false;
     for (int d = 0; d < n; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
     oly_base_changes(r);
     oly_iterations shown = oly_iterations_begin(r, s);
-    for (; !ends && st == OLY_OK && (st = goes_on(r, s, i, &more)) == OLY_OK && more; i++) {
-        oly_iteration_begins(&shown, i);
-        if ((st = set_counter(r, s, i)) == OLY_OK)
-            st = oly_run_block(r, s->loop.body);
-        oly_iteration_ends(&shown, i);
+    for (; !ends && st == OLY_OK && (st = run_iteration(r, s, i, &shown, &more)) == OLY_OK && more; i++) {
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
             ends = true;      /* the job is ending: a condition need not become true any more */

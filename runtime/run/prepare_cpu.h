@@ -17,5 +17,7 @@ typedef struct oly_prepared {
     int total_copied;
     const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
     struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
+    struct oly_speculation
+        *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
 } oly_prepared;
 #endif

@@ -13,8 +13,8 @@ static bool devices_have(const oly_plan *plan, const oly_step *s)
     return true;
 }
 
-/* Is the step nothing but launches? Those that exchange take numbers (tickets), also where a process has nothing to send. */
-static bool is_replayed(const oly_plan *plan, const oly_step *s)
+/* Steps that exchange take numbers (tickets), also where a process has nothing to send. */
+bool oly_replays(const oly_plan *plan, const oly_step *s)
 {
     switch (s->kind) {
     case OLY_STEP_TILE:
@@ -48,7 +48,7 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
 {
     for (int k = 0, n; b && k < b->n_steps; k += n ? n : 1) {
         const oly_step *s = &b->steps[k];
-        for (n = 0; k + n < b->n_steps && is_replayed(plan, &b->steps[k + n]); n++)
+        for (n = 0; k + n < b->n_steps && oly_replays(plan, &b->steps[k + n]); n++)
             ;
         OLY_TRY(add_segment(plan, b, k, n));
         if (s->kind == OLY_STEP_LOOP)
@@ -59,14 +59,14 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
     return OLY_OK;
 }
 
-static bool replays(void)
+static bool is_on(void)
 {
     return oly_executor_get()->replay && oly_platform_is_late() && oly_enabled(OLY_OPTIMISATION_GRAPH_REPLAY);
 }
 
 oly_status oly_replay_prepare(oly_plan *plan)
 {
-    return replays() ? prepare_block(plan, plan->main) : OLY_OK;
+    return is_on() ? prepare_block(plan, plan->main) : OLY_OK;
 }
 
 static void forget_block(const oly_block *b)

@@ -13,6 +13,8 @@ typedef struct oly_segment {
     void *kept; /* the executor's; NULL: nothing */
 } oly_segment;
 
+/* Is the step nothing but launches? Of steps that compute, copy or reduce; the others are not. */
+bool oly_replays(const oly_plan *plan, const oly_step *s);
 /* Finds the segments of a prepared plan. fails OLY_MEMORY. */
 oly_status oly_replay_prepare(oly_plan *plan);
 /* Gives back what the executor keeps for the plan, which nothing runs any more. */

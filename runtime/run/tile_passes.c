@@ -135,7 +135,8 @@ static oly_status run_passes(oly_passes *p)
     }
     oly_iterations_end(&shown, passes);
     p->run->label = label;
-    oly_status late = oly_drain(p->run); /* tiles that are still to be computed use the memory */
+    bool is_queued = oly_platform_get()->submit; /* tiles that are still to be computed use the memory */
+    oly_status late = is_queued ? oly_drain(p->run) : OLY_OK;
     oly_tiles_drop(p->run);
     return st == OLY_OK ? late : st;
 }

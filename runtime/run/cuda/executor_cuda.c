@@ -2,6 +2,7 @@
 /* The table of the executor for GPUs. See executor_cuda.h. */
 #include "run/cuda/executor_cuda.h"
 #include "device/cuda/gpus.h"
+#include "run/cuda/early_reads.h"
 #include "run/cuda/graphs.h"
 #include "run/cuda/steps.h"
 #include <string.h>
@@ -49,6 +50,8 @@ const oly_executor *oly_executor_cuda(void)
                                 .has = oly_cuda_has,
                                 .write = write_value,
                                 .copy = copy_value,
+                                .read_begin = oly_cuda_read_begin,
+                                .read_end = oly_cuda_read_end,
                                 .replay = oly_cuda_replay,
                                 .forget = oly_cuda_forget};
     return &cuda;
