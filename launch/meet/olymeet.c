@@ -230,9 +230,14 @@ static void look_at_connection(double time)
     }
     if (me.failed)
         return;
-    if (time > me.deadline)
+    if (time > me.deadline && me.request.card.process == 0 && !me.coordinates)
+        fail("process 0 cannot listen at %s: another program does, which is no coordinator of Olympus; choose another "
+             "port",
+             me.request.coordinator);
+    else if (time > me.deadline)
         fail("process %d waited %u s for process 0 at %s (%s); start it, or raise OLYMPUS_START_TIMEOUT",
-             me.request.card.process, me.request.timeout, me.request.coordinator, me.why);
+             me.request.card.process, me.request.timeout, me.request.coordinator,
+             me.why[0] ? me.why : "a program is there, and does not answer");
     else if (me.coordinator.stage == CLOSED && time >= me.next_try)
         try_connecting(time);
 }

@@ -67,6 +67,23 @@ clean
 OLYMPUS_START_TIMEOUT=1 by_hand "$(free_port)" 2 1
 check 'a missing process 0 is named' named_by_all 'process 1 waited 1 s for process 0 at .*Connection refused' 1
 
+# A port at which another program listens and says nothing.
+clean
+mute=$(mktemp -p "$scratch")
+python3 -c 'import socket, time
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+print(s.getsockname()[1], flush=True)
+time.sleep(60)' >"$mute" &
+listener=$!
+until [ -s "$mute" ]; do sleep 0.05; done
+OLYMPUS_START_TIMEOUT=1 by_hand "$(cat "$mute")" 2 0 1
+kill "$listener"
+wait "$listener" 2>/dev/null
+check 'a port in use is named' grep -q 'process 0 cannot listen at .*: another program does.*choose another port' "$scratch/0.err"
+check 'and by the others' grep -q 'process 1 waited 1 s .*a program is there, and does not answer' "$scratch/1.err"
+
 # Programs that differ.
 cp "$toy" "$scratch/other"
 objcopy --remove-section=.note.gnu.build-id "$scratch/other" 2>/dev/null
