@@ -186,6 +186,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     oly_status st = bind(p);
     if (st == OLY_OK)
         st = oly_executor_prepare(plan);
+    if (st == OLY_OK && oly_executor_get()->prepare)
+        st = oly_executor_get()->prepare(plan);
     if (st == OLY_OK)
         st = oly_replay_prepare(plan);
     if (st == OLY_OK)

@@ -21,6 +21,8 @@ typedef struct oly_executor {
     bool (*launch)(const oly_device_work *w, oly_work_of of, oly_status *st);
     /* Does it have a kernel for a device's share of a step, as far as the plan tells? For explanations; NULL: they say nothing. */
     bool (*has)(const oly_plan *plan, const oly_step *step, int device);
+    /* Adds to what is prepared for the steps of a plan. NULL: nothing. fails OLY_MEMORY. */
+    oly_status (*prepare)(oly_plan *plan);
     /* In the device's order, without waiting for it; NULL: the device is drained, and the platform writes or copies. */
     oly_status (*write)(int device, void *to, const void *value, size_t bytes); /* at most 8 bytes */
     oly_status (*copy)(int device, void *to, const void *from, size_t bytes);

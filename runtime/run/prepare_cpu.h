@@ -15,8 +15,10 @@ typedef struct oly_prepared {
     const int *of;          /* [n_devices] */
     const int *copies;      /* [n_copies] chunks of each copy of the step or level */
     int total_copied;
-    const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
-    struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
+    const struct oly_prepared *parts;    /* [n_phases] of a product whose result is sent in parts */
+    struct oly_segment *segment;         /* that begins with the step (replay.h); NULL: none */
+    bool with_next;                      /* a product that GPUs launch with the step after it (cuda/epilogues.h) */
+    const struct oly_epilogue *epilogue; /* of that step; NULL: none */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
 } oly_prepared;

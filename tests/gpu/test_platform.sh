@@ -91,6 +91,10 @@ for fault in '' graph:1+ graph:3; do
     OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=4 EMULATED_GPUS=2 EMULATED_FAIL=$fault tests/gpu/emulated "$build/tests/test_gpu_replay" >"$scratch/why" 2>&1
     result $? "segments of plans are replayed as graphs${fault:+; EMULATED_FAIL=$fault}"
 done
+for fault in '' bias:1+; do
+    OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=$fault tests/gpu/emulated "$build/tests/test_gpu_epilogues" >"$scratch/why" 2>&1
+    result $? "the bias of products in the library's epilogue${fault:+; EMULATED_FAIL=$fault}"
+done
 # Meshes take GPUs that are linked one after the other.
 OLYMPUS_PLATFORMS=cuda EMULATED_GPUS=4 EMULATED_LINKS=2 OLYMPUS_LOCAL_DEVICES=0,2,1,3 tests/gpu/emulated "$build/examples/matmul" --size 16 --devices \
     >"$scratch/why" 2>&1 </dev/null && grep -q '^CUDA_1: .*PCI 0000:03:00.0, NVLink to 0000:04:00.0' "$scratch/why" &&

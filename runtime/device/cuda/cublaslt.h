@@ -13,7 +13,7 @@
     x(cublasLtCreate) x(cublasLtDestroy) x(cublasLtGetStatusString) x(cublasLtMatmulDescInit_internal)                 \
         x(cublasLtMatmulDescSetAttribute) x(cublasLtMatrixLayoutInit_internal) x(cublasLtMatrixLayoutSetAttribute)     \
             x(cublasLtMatmulPreferenceInit_internal) x(cublasLtMatmulPreferenceSetAttribute)                           \
-                x(cublasLtMatmulAlgoGetHeuristic) x(cublasLtMatmul)
+                x(cublasLtMatmulAlgoGetHeuristic) x(cublasLtMatmulAlgoCheck) x(cublasLtMatmul)
 #define OLY_CUBLASLT_POINTER(name) __typeof__(name) *name;
 typedef struct oly_cublaslt_functions {
     OLY_CUBLASLT_FUNCTIONS(OLY_CUBLASLT_POINTER)

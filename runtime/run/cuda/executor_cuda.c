@@ -3,6 +3,7 @@
 #include "run/cuda/executor_cuda.h"
 #include "device/cuda/gpus.h"
 #include "run/cuda/early_reads.h"
+#include "run/cuda/epilogues.h"
 #include "run/cuda/graphs.h"
 #include "run/cuda/steps.h"
 #include <string.h>
@@ -48,6 +49,7 @@ const oly_executor *oly_executor_cuda(void)
     static oly_executor cuda = {.name = "cuda",
                                 .launch = oly_cuda_launch_share,
                                 .has = oly_cuda_has,
+                                .prepare = oly_cuda_find_epilogues,
                                 .write = write_value,
                                 .copy = copy_value,
                                 .read_begin = oly_cuda_read_begin,

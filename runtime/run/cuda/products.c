@@ -47,6 +47,7 @@ typedef struct product {
     oly_dtype dtype;
     int64_t m, n, k, batches;
     matrix a, b, c;
+    const void *bias; /* one element for each column, added to the result; NULL: none */
 } product;
 
 /* What an algorithm is chosen by. */
@@ -62,6 +63,7 @@ typedef struct algorithm {
     bool there;
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
+    bool adds_bias; /* can it? */
 } algorithm;
 
 static struct {
@@ -92,6 +94,14 @@ static bool describe_matrix(cublasLtMatrixLayoutOpaque_t *l, cudaDataType type, 
     return true;
 }
 
+static bool describe_bias(const product *p, description *d)
+{
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    DO(cublasLtMatmulDescSetAttribute, &d->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    DO(cublasLtMatmulDescSetAttribute, &d->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias);
+    return true;
+}
+
 static bool describe(const product *p, description *d)
 {
     const arithmetic *type = &arithmetic_of[p->dtype];
@@ -99,6 +109,8 @@ static bool describe(const product *p, description *d)
     DO(cublasLtMatmulDescInit_internal, &d->product, sizeof d->product, type->compute, type->scale);
     DO(cublasLtMatmulDescSetAttribute, &d->product, CUBLASLT_MATMUL_DESC_TRANSA, &left, sizeof left);
     DO(cublasLtMatmulDescSetAttribute, &d->product, CUBLASLT_MATMUL_DESC_TRANSB, &right, sizeof right);
+    if (p->bias && !describe_bias(p, d))
+        return false;
     return describe_matrix(&d->left, type->element, &p->b, p->batches) &&
            describe_matrix(&d->right, type->element, &p->a, p->batches) &&
            describe_matrix(&d->result, type->element, &p->c, p->batches);
@@ -157,9 +169,24 @@ static bool set_preference(cublasLtMatmulPreferenceOpaque_t *preference, const p
     return true;
 }
 
+/* Whether the same algorithm computes the product with a bias, so that the sums are the same. */
+static bool can_add_bias(cublasLtHandle_t handle, const product *without, const algorithm *x)
+{
+    static const double somewhere[2]; /* not read */
+    product p = *without;
+    description d;
+    cublasLtMatmulHeuristicResult_t found;
+    p.bias = somewhere;
+    if ((p.dtype != OLY_FLOAT32 && p.dtype != OLY_FLOAT64) || !describe(&p, &d))
+        return false;
+    DO(cublasLtMatmulAlgoCheck, handle, &d.product, &d.left, &d.right, &d.result, &d.result, &x->algo, &found);
+    return found.workspaceSize <= x->workspace;
+}
+
 static bool choose(cublasLtHandle_t handle, const product *like, algorithm *x)
 {
     product p = dense_product(like);
+    p.bias = NULL;
     description d;
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulHeuristicResult_t found;
@@ -170,7 +197,9 @@ static bool choose(cublasLtHandle_t handle, const product *like, algorithm *x)
        &found, &n);
     x->algo = found.algo;
     x->workspace = found.workspaceSize;
-    return n == 1 && found.state == CUBLAS_STATUS_SUCCESS;
+    bool there = n == 1 && found.state == CUBLAS_STATUS_SUCCESS;
+    x->adds_bias = there && can_add_bias(handle, &p, x);
+    return there;
 }
 
 static void stop(void)
@@ -338,6 +367,7 @@ static oly_status multiply(call *x, const product *p)
         return oly_fail(OLY_DEVICE_FAILED, "%s: cublasLtMatmul failed: %s", label,
                         oly_cublaslt.cublasLtGetStatusString(st));
     oly_count(&oly_device_counted.library_products, 1);
+    oly_count(&oly_device_counted.epilogues, p->bias && !x->refused);
     return OLY_OK;
 }
 
@@ -409,11 +439,11 @@ static bool is_worth_it(const oly_gemm_task *t)
 }
 
 bool oly_cuda_library_product(oly_cuda_launching *l, const oly_gemm_task *t, const oly_gemm_part *parts, int n_parts,
-                              const void *a, const void *b, void *c, oly_status *st)
+                              const void *a, const void *b, const void *bias, void *c, oly_status *st)
 {
     if (!is_worth_it(t) || !oly_enabled(OLY_OPTIMISATION_LIBRARY_PRODUCTS))
         return false;
-    product p = {.dtype = t->dtype, .m = t->m, .n = t->n, .k = t->k};
+    product p = {.dtype = t->dtype, .m = t->m, .n = t->n, .k = t->k, .bias = bias};
     if (!matrix_of(&p.a, t->dtype, a, t->m, t->k, t->a_row, t->a_column) ||
         !matrix_of(&p.b, t->dtype, b, t->k, t->n, t->b_row, t->b_column) ||
         !matrix_of(&p.c, t->dtype, c, t->m, t->n, t->c_row, 1))
@@ -421,7 +451,7 @@ bool oly_cuda_library_product(oly_cuda_launching *l, const oly_gemm_task *t, con
     loops around = loops_of(t, &p);
     call x = {.l = l};
     if (around.calls > MOST_CALLS || p.batches > UINT16_MAX || p.batches == 0 ||
-        !(x.algorithm = algorithm_of(l->device->gpu, &p, &x.handle)))
+        !(x.algorithm = algorithm_of(l->device->gpu, &p, &x.handle)) || (bias && !x.algorithm->adds_bias))
         return false;
     *st = x.algorithm->workspace ? l->launcher.scratch(l->launcher.context, x.algorithm->workspace, &x.workspace)
                                  : OLY_OK;
@@ -432,14 +462,14 @@ bool oly_cuda_library_product(oly_cuda_launching *l, const oly_gemm_task *t, con
         *st = multiply_aligned(&x, &q);
     }
     if (x.refused)
-        x.algorithm->there = false;
+        *(bias ? &x.algorithm->adds_bias : &x.algorithm->there) = false;
     return !x.refused || *st != OLY_OK;
 }
 #else
 bool oly_cuda_library_product(oly_cuda_launching *l, const oly_gemm_task *t, const oly_gemm_part *parts, int n_parts,
-                              const void *a, const void *b, void *c, oly_status *st)
+                              const void *a, const void *b, const void *bias, void *c, oly_status *st)
 {
-    (void)l, (void)t, (void)parts, (void)n_parts, (void)a, (void)b, (void)c, (void)st;
+    (void)l, (void)t, (void)parts, (void)n_parts, (void)a, (void)b, (void)bias, (void)c, (void)st;
     return false;
 }
 #endif

@@ -2,8 +2,10 @@
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
 #include "run/call_run.h"
+#include "run/cuda/epilogues.h"
 #include "run/cuda/fields.h"
 #include "run/cuda/launcher.h"
+#include "run/prepare_cpu.h"
 #include "run/stencil_run.h"
 #include "run/cuda/products.h"
 #include <string.h>
@@ -46,9 +48,28 @@ static oly_status launch_gemm(oly_cuda_launching *l, void *const *base, const ol
     const oly_gemm_work *w = &step->gemm.device[device];
     const void *a = at(base, &w->a), *b = at(base, &w->b);
     oly_status st = OLY_OK;
-    if (oly_cuda_library_product(l, &w->task, w->parts, w->n_parts, a, b, base[w->out_base], &st))
+    if (oly_cuda_library_product(l, &w->task, w->parts, w->n_parts, a, b, NULL, base[w->out_base], &st))
         return st;
     return oly_cuda_gemm(&l->launcher, &w->task, w->parts, w->n_parts, a, b, base[w->out_base]);
+}
+
+static bool is_later(const oly_step *product)
+{
+    return product->prepared && product->prepared->with_next;
+}
+
+/* An elementwise step, with the product before it that has waited for it. */
+static oly_status launch_addition(oly_cuda_launching *l, const oly_device_work *w, const oly_step *add)
+{
+    const oly_epilogue *e = add->prepared->epilogue;
+    const oly_gemm_work *p = &e->product->gemm.device[w->device];
+    const void *bias = oly_cuda_bias_of(w->run->plan, e, add, w->base, w->device);
+    oly_status st = OLY_OK;
+    if (bias && oly_cuda_library_product(l, &p->task, NULL, 0, at(w->base, &p->a), at(w->base, &p->b), bias,
+                                         at(w->base, &add->tile.device[w->device].stores[0]), &st))
+        return st;
+    OLY_TRY(launch_gemm(l, w->base, e->product, w->device));
+    return launch_tile(&l->launcher, w->base, add, w->device);
 }
 
 /* -- kernels of the program (oly_kernel.cuda) ------------------------------------------------------------------------------------- */
@@ -94,11 +115,13 @@ static oly_status launch_step(oly_cuda_launching *launching, const oly_device_wo
     const oly_cuda_launcher *l = &launching->launcher;
     const oly_step *s = w->what;
     switch (s->kind) {
-    case OLY_STEP_TILE: return launch_tile(l, w->base, s, w->device);
+    case OLY_STEP_TILE:
+        return s->prepared && s->prepared->epilogue ? launch_addition(launching, w, s)
+                                                    : launch_tile(l, w->base, s, w->device);
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
     case OLY_STEP_REDUCE: return launch_reduce(l, w->base, s, w->device);
     case OLY_STEP_CALL: return launch_call(launching, w);
-    default: return launch_gemm(launching, w->base, s, w->device);
+    default: return is_later(s) ? OLY_OK : launch_gemm(launching, w->base, s, w->device);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The emulated cuBLASLt: D = epilogue(alpha op(A) op(B) + beta C), in plain loops, batch by batch, both orders of elements. Each element of
  * the product is one sum over k from 0 upwards, in the compute type (float: every product and sum rounded to float, not contracted;
- * 16-bit operands likewise; int32 for bytes), then alpha, C, bias and activation in the same type. Large products without epilogue are
+ * 16-bit operands likewise; int32 for bytes), then alpha, C, bias and activation in the same type. Large products, before their epilogue, are
  * the program's OpenBLAS's, if it has one: real libraries sum in other orders, too. What an algorithm was told of alignment and
  * workspace must be so when it is used. Work of a stream, like a kernel. */
 #include "driver.h"
@@ -353,13 +353,24 @@ static const void *batch(const layout *l, const void *at, int64_t k)
     return (const char *)at + k * l->batch_stride * (int64_t)element_bytes(l->type);
 }
 
+/* Bias and activation of an element of the product. */
+static complex double finish(const product_work *w, complex double sum, int64_t i, int64_t k)
+{
+    const product *p = &w->p;
+    int bias_type = p->bias_type >= 0 ? p->bias_type : w->d.type;
+    if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
+        sum = narrow(p, sum + get(bias_type, p->bias, i + k * p->bias_stride));
+    if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT && p->epilogue != CUBLASLT_EPILOGUE_BIAS)
+        sum = narrow(p, activate(p->epilogue, creal(sum)));
+    return sum;
+}
+
 static void multiply(const product_work *w, int64_t k)
 {
     const product *p = &w->p;
     const void *A = batch(&w->a, w->A, k), *B = batch(&w->b, w->B, k), *C = batch(&w->c, w->C, k);
     void *D = (void *)(uintptr_t)batch(&w->d, w->D, k);
     int64_t inner = (int64_t)(p->transpose[0] == CUBLAS_OP_N ? w->a.columns : w->a.rows);
-    int bias_type = p->bias_type >= 0 ? p->bias_type : w->d.type;
     for (int64_t i = 0; i < (int64_t)w->d.rows; i++)
         for (int64_t j = 0; j < (int64_t)w->d.columns; j++) {
             complex double sum = 0;
@@ -369,11 +380,18 @@ static void multiply(const product_work *w, int64_t k)
             sum = times(p, w->alpha, sum);
             if (w->beta != 0)
                 sum = narrow(p, sum + times(p, w->beta, get(w->c.type, C, place(&w->c, i, j))));
-            if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
-                sum = narrow(p, sum + get(bias_type, p->bias, i + k * p->bias_stride));
-            if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT && p->epilogue != CUBLASLT_EPILOGUE_BIAS)
-                sum = narrow(p, activate(p->epilogue, creal(sum)));
-            put(w->d.type, D, place(&w->d, i, j), sum);
+            put(w->d.type, D, place(&w->d, i, j), finish(w, sum, i, k));
+        }
+}
+
+/* What OpenBLAS has computed is in D. */
+static void finish_all(const product_work *w, int64_t k)
+{
+    void *D = (void *)(uintptr_t)batch(&w->d, w->D, k);
+    for (int64_t i = 0; i < (int64_t)w->d.rows && w->p.epilogue != CUBLASLT_EPILOGUE_DEFAULT; i++)
+        for (int64_t j = 0; j < (int64_t)w->d.columns; j++) {
+            int64_t at = place(&w->d, i, j);
+            put(w->d.type, D, at, finish(w, get(w->d.type, D, at), i, k));
         }
 }
 
@@ -398,7 +416,7 @@ static bool is_plain(const product_work *w)
     for (int k = 0; k < 4; k++)
         if (all[k]->order != CUBLASLT_ORDER_COL || all[k]->type != w->d.type || all[k]->leading > INT32_MAX)
             return false;
-    return w->p.epilogue == CUBLASLT_EPILOGUE_DEFAULT && w->beta == 0;
+    return w->beta == 0;
 }
 
 /* False: not a large product, or the program has no OpenBLAS. */
@@ -449,7 +467,9 @@ static bool run_product(emulated_work *work, CUcontext context)
     if (w->workspace_bytes)
         memset(w->workspace, 0x5a, w->workspace_bytes);
     for (int64_t k = 0; k < w->d.batches; k++)
-        if (!multiply_large(w, k))
+        if (multiply_large(w, k))
+            finish_all(w, k);
+        else
             multiply(w, k);
     emulated_memory_close();
     return true;
@@ -501,6 +521,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     results->state = CUBLAS_STATUS_SUCCESS;
     results->wavesCount = 1;
     *n = 1;
+    return status;
+}
+
+/* All algorithms have all epilogues, unless a fault says that one has no bias. */
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result)
+{
+    const algorithm *x = (const algorithm *)algo;
+    const product *of = (const product *)desc;
+    if (!handle || x->magic != MAGIC)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    cublasStatus_t status = check(of, layout_of(a), layout_of(b), layout_of(c), layout_of(d));
+    if (status == CUBLAS_STATUS_SUCCESS && of->epilogue & CUBLASLT_EPILOGUE_BIAS && emulated_fails("bias"))
+        status = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    memset(result, 0, sizeof *result);
+    result->algo = *algo;
+    result->workspaceSize = x->workspace;
     return status;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that fail on request. EMULATED_FAIL is a list of KIND:N, N counted from 1 in this process, with + for all calls from then on and
  * @RANK for one rank of the job only. Kinds: alloc (device memory), host (pinned memory), launch (a kernel fails when it runs),
- * launch_call, copy, stream, event, module, graph, sync, nvrtc, gemm, nccl, nccl_async, lost (any call: the device is gone). */
+ * launch_call, copy, stream, event, module, graph, sync, nvrtc, gemm, bias (an algorithm that has none), nccl, nccl_async, lost (any
+ * call: the device is gone). */
 #include "driver.h"
 #include <stdio.h>
 #include <stdlib.h>
