@@ -46,7 +46,8 @@ cpu_kernels  := $(call files,kernels/cpu,*.c)
 guards       := $(call files,launch/guard,*.c)
 tools        := $(call files,launch/oly,*.c)
 meets        := $(call files,launch/meet,*.c)
-sources      := $(filter-out $(cpu_kernels) $(guards) $(tools) $(meets),$(call files,runtime collectives launch kernels,*.c))
+awares       := $(call files,launch/aware,*.c)
+sources      := $(filter-out $(cpu_kernels) $(guards) $(tools) $(meets) $(awares),$(call files,runtime collectives launch kernels,*.c))
 examples     := $(call files,examples,*.c)
 bench        := $(filter-out bench/peers/%,$(call files,bench,*.c))
 oracle       := $(call files,tests/oracle_runner,*.c)
@@ -58,7 +59,7 @@ soak_fuzzer  := tests/soak/fuzz_programs.c
 everywhere   := $(call files,tests/operations/reference,*.c)
 test_helpers := $(call files,tests/support,*.c)
 headers      := $(call files,include runtime collectives launch kernels examples bench tests,*.h)
-every_source := $(sources) $(guards) $(tools) $(meets) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
+every_source := $(sources) $(guards) $(tools) $(meets) $(awares) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
                 tests/fuzz/driver.c
 
 # The programs of tests are beside each other, wherever their sources are.
@@ -69,6 +70,7 @@ protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected
 guard    := $(BUILD)/launch/olyguard
 tool     := $(BUILD)/launch/oly/oly
 meet     := $(BUILD)/launch/olymeet
+aware    := $(BUILD)/launch/olyaware
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
 
@@ -167,9 +169,9 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: cuda-report emulator gpu-bundle all library examples demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) $(meet) $(tool) emulator $(if $(wildcard $(CUDA_HOME)/include/cuda.h),$(BUILD)/tests/gpu/rates) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) $(meet) $(aware) $(tool) emulator $(if $(wildcard $(CUDA_HOME)/include/cuda.h),$(BUILD)/tests/gpu/rates) ## the library, the examples, the tests and the bench (default)
 
-library: $(library) $(shared) $(shared)-gdb.py $(meet) ## libolympus.a and libolympus.so
+library: $(library) $(shared) $(shared)-gdb.py $(meet) $(aware) ## libolympus.a and libolympus.so
 
 examples: $(examples:%.c=$(BUILD)/%) ## the example programs
 
@@ -366,8 +368,13 @@ $(meet): $(meet_parts:%.c=$(BUILD)/%.o)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(link) $(LDFLAGS) -Wl,--as-needed $^ $(crypto_libs) $(pmix_libs) -lpthread -o $@
 
-# Programs linked with the static library may be anywhere: olymeet is then looked for where the library was built, too.
-$(BUILD)/launch/meeting.o: of_library += -DOLY_BUILD_FOLDER='"$(abspath $(BUILD))"'
+# With MPI: it tries whether that takes memory of GPUs.
+$(aware): $(awares:%.c=$(BUILD)/%.o)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(Q)$(link) $(LDFLAGS) $^ -ldl -o $@
+
+# Programs linked with the static library may be anywhere: these programs are then looked for where the library was built, too.
+$(BUILD)/launch/own_program.o: of_library += -DOLY_BUILD_FOLDER='"$(abspath $(BUILD))"'
 
 # The tool, with what it needs of the library. page.html becomes part of it.
 $(tools:%.c=$(BUILD)/%.o): compile += -Ilaunch/oly
@@ -392,7 +399,7 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@
 
--include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(BUILD)/tests/gpu/rates.d $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets),$(every_source)))
+-include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(tools:%.c=$(BUILD)/%.d) $(meets:%.c=$(BUILD)/%.d) $(awares:%.c=$(BUILD)/%.d) $(BUILD)/tests/gpu/rates.d $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels) $(guards) $(tools) $(meets) $(awares),$(every_source)))
 
 # -- the emulated GPU -----------------------------------------------------------------------------------------------------
 # Libraries with the names of the driver, NVRTC, cuBLASLt and NCCL, and all kernels compiled for the host: once as they are, once with
@@ -401,7 +408,7 @@ emulated     := $(BUILD)/tests/gpu/emulated
 emulated_at  := tests/gpu/emulator
 cu_kernels   := $(call files,kernels/cuda,*.cu) $(emulated_at)/toy.cu
 cuda_headers := $(wildcard $(CUDA_HOME)/include/cuda.h)
-emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) include libkernels_emulated.so libkernels_checked.so))
+emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) libmpi_device.so include libkernels_emulated.so libkernels_checked.so))
 sanitize_emulated = $(if $(findstring thread,$(SANITIZE)),,$(sanitize))
 compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno-format-truncation -fPIC -fvisibility=hidden -pthread $(sanitize_emulated) -isystem $(CUDA_HOME)/include
 compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
@@ -438,6 +445,10 @@ $(emulated)/libnccl.so.2: $(emulated_at)/nccl.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))
 	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device $(link_emulated)
 
+$(emulated)/libmpi_device.so: $(emulated_at)/mpi_device.c $(emulated)/libcuda.so.1
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(Q)$(MPICC) -std=gnu11 $(optimise) $(warnings) -fPIC -fvisibility=hidden $(sanitize_emulated) -isystem $(CUDA_HOME)/include $< -l:libcuda.so.1 -ldl $(link_emulated)
+
 $(emulated)/include: $(addprefix $(emulated_at)/,emulated_device.h launch.h)
 	@mkdir -p $@ && cp $^ $@ && touch $@
 
@@ -463,7 +474,7 @@ $(BUILD)/tests/gpu/rates: $(BUILD)/tests/gpu/rates.o
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(link) $^ -ldl -o $@
 
-gpu-bundle: library $(examples:%.c=$(BUILD)/%) $(BUILD)/tests/oracle $(BUILD)/bench/bench $(guard) $(gpu_rates) ## build/olympus-gpu.tar.gz, for tests/gpu/run.sh on a machine with a GPU
+gpu-bundle: library $(examples:%.c=$(BUILD)/%) $(BUILD)/tests/oracle $(BUILD)/bench/bench $(guard) $(aware) $(gpu_rates) ## build/olympus-gpu.tar.gz, for tests/gpu/run.sh on a machine with a GPU
 	$(Q)BUILD=$(BUILD) MPICC=$(MPICC) tests/gpu/make-bundle
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
@@ -503,7 +514,7 @@ unformatted = for file in $(every_source) $(headers); do \
               clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
 
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
-shipped = $(sources) $(guards) $(tools) $(meets) $(cpu_kernels) $(examples) $(bench)
+shipped = $(sources) $(guards) $(tools) $(meets) $(awares) $(cpu_kernels) $(examples) $(bench)
 
 lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 	@failed=0; \
@@ -522,7 +533,7 @@ public := $(call files,include,*.h)
 
 templates = $(sort $(wildcard launch/templates/*))
 
-install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, templates of job scripts, a pkg-config file and the licence
+install: library $(guard) $(meet) $(aware) $(tool) ## library, headers, olyrun, templates of job scripts, a pkg-config file and the licence
 	install -d $(to)/lib/pkgconfig $(to)/bin
 	for header in $(public); do install -D -m 644 $$header $(to)/$$header || exit; done
 	install -m 644 $(library) $(to)/lib
@@ -534,6 +545,7 @@ install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, templates
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
 	install -m 755 $(tool) $(to)/bin/oly
 	install -m 755 $(meet) $(to)/libexec/olympus/olymeet
+	install -m 755 $(aware) $(to)/libexec/olympus/olyaware
 	install -d $(to)/share/olympus/templates
 	install -m 644 $(templates) $(to)/share/olympus/templates
 	install -D -m 644 LICENSE $(to)/share/doc/olympus/LICENSE
@@ -542,7 +554,7 @@ install: library $(guard) $(meet) $(tool) ## library, headers, olyrun, templates
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = $(public) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun bin/oly libexec/olympus/olyguard libexec/olympus/olymeet $(templates:launch/%=share/olympus/%) lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
+            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun bin/oly libexec/olympus/olyguard libexec/olympus/olymeet libexec/olympus/olyaware $(templates:launch/%=share/olympus/%) lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)

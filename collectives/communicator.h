@@ -32,11 +32,20 @@ typedef struct oly_device_access {
 /* Chooses the transport of this job's exchanges (transport.h). access: NULL: the host, and MPI, may use buffers where they are. Before
  * any exchange is made. */
 void oly_transport_choose(const oly_device_access *access);
-/* Where all devices of all ranks are on GPUs: NCCL takes over, if every rank has it and no two share a GPU; oly_transport_why then says
- * "NCCL 2.28.9", otherwise why not. NULL: nothing changes. Collective, when the ranks have agreed on their platform and
- * transport. fails OLY_TIMEOUT, OLY_MPI. */
+/* Where all devices of all ranks are on GPUs: chooses the way of messages between processes, the same on all ranks. NCCL, if every rank has it and
+ * no two share a GPU; else MPI, from the memory of GPUs where it was found to take it, else staged in pinned memory. oly_transport_why
+ * then says "NCCL 2.28.9", otherwise also why not. NULL: nothing changes. Collective, when the ranks have agreed on their platform and
+ * transport. fails OLY_TIMEOUT, OLY_MPI, OLY_MEMORY. */
 oly_status oly_transport_open(const oly_gpu_access *gpus);
 const char *oly_transport_why(void);
+typedef enum oly_way {
+    OLY_WAY_HOST,   /* MPI, memory of the host */
+    OLY_WAY_STAGED, /* GPUs: MPI through pinned memory */
+    OLY_WAY_AWARE,  /* MPI takes memory of GPUs */
+    OLY_WAY_NCCL,
+    OLY_N_WAYS
+} oly_way;
+oly_way oly_transport_way(void);
 /* Before the platform ends, when no exchange is left. Collective unless something has failed. */
 void oly_transport_close(void);
 /* What a rank tells the others of its transport. */

@@ -20,7 +20,8 @@ static int64_t limit_one_way(void)
 /* Longest part of a payload that goes in one MPI message: the same on all ranks. */
 static int64_t chunk_bytes(void)
 {
-    int64_t bytes = (oly_option.exchange_memory << 20) / CHUNKS_IN_LIMIT;
+    int64_t bytes = (oly_option.exchange_memory << 20) / CHUNKS_IN_LIMIT, most = oly_transport_get()->chunk_bytes;
+    bytes = most > 0 && most < bytes ? most : bytes;
     return bytes < SHORTEST_CHUNK ? SHORTEST_CHUNK : bytes > LONGEST_CHUNK ? LONGEST_CHUNK : bytes;
 }
 

@@ -9,13 +9,20 @@ typedef struct block {
     struct block *next;
     int64_t bytes;
     bool taken;
-    _Alignas(16) char memory[];
+    char *memory;
 } block;
 
 static block *blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int64_t peak;
+
+static void *take_from_heap(size_t bytes)
+{
+    return oly_malloc(bytes);
+}
+
+static const oly_staging_memory heap = {take_from_heap, oly_release}, *source = &heap;
 
 /* Of at most `most` bytes. */
 static block *find(int64_t bytes, int64_t most, bool also_taken)
@@ -49,6 +56,7 @@ static void free_idle(void)
             at = &b->next;
         } else {
             *at = b->next;
+            source->give(b->memory);
             oly_release(b);
         }
     }
@@ -57,9 +65,14 @@ static void free_idle(void)
 /* NULL: out of memory. */
 static block *add(int64_t bytes)
 {
-    block *b = oly_malloc(sizeof *b + (size_t)bytes);
+    block *b = oly_malloc(sizeof *b);
+    char *memory = b ? source->take((size_t)bytes) : NULL;
+    if (!memory) {
+        oly_release(b);
+        b = NULL;
+    }
     if (b) {
-        *b = (block){.next = blocks, .bytes = bytes};
+        *b = (block){.next = blocks, .bytes = bytes, .memory = memory};
         blocks = b;
         int64_t all = bytes_of_all(true);
         peak = all > peak ? all : peak;
@@ -112,26 +125,39 @@ oly_status oly_staging_take(int64_t bytes, bool wait, char **memory)
     return b || !room ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
-static block *block_of(char *memory)
+static block **find_link(const char *memory)
 {
-    return (block *)(memory - offsetof(block, memory));
+    block **at = &blocks;
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    return at;
 }
 
 void oly_staging_give(char *memory)
 {
     pthread_mutex_lock(&lock);
-    block_of(memory)->taken = false;
+    block *b = *find_link(memory);
+    if (b)
+        b->taken = false;
     pthread_mutex_unlock(&lock);
 }
 
 void oly_staging_abandon(char *memory)
 {
     pthread_mutex_lock(&lock);
-    for (block **at = &blocks; *at; at = &(*at)->next)
-        if (*at == block_of(memory)) {
-            *at = block_of(memory)->next;
-            break;
-        }
+    block **at = find_link(memory);
+    if (*at)
+        *at = (*at)->next;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Blocks still taken are those of exchanges that have failed: never used again. */
+void oly_staging_use(const oly_staging_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    free_idle();
+    blocks = NULL;
+    source = memory ? memory : &heap;
     pthread_mutex_unlock(&lock);
 }
 

@@ -18,5 +18,12 @@ void oly_staging_abandon(char *block);
 int64_t oly_staging_bytes(void); /* of all blocks */
 /* Its maximum since the last call: for tests. */
 int64_t oly_staging_peak(void);
+/* Where blocks come from: the heap, or a transport's own memory (take: NULL: none left). Frees the idle ones. While no exchange is
+ * started. NULL: the heap. */
+typedef struct oly_staging_memory {
+    void *(*take)(size_t bytes);
+    void (*give)(void *memory);
+} oly_staging_memory;
+void oly_staging_use(const oly_staging_memory *memory);
 void oly_staging_stop(void); /* frees the unused ones */
 #endif

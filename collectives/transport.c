@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which transport a job has, and packing by the host for transports through its memory. See transport.h. */
 #include "transport.h"
+#include "device_trial.h"
+#include "transport_gpu.h"
 #include "transport_nccl.h"
 #include "core/option.h"
 #include <stdio.h>
@@ -8,8 +10,9 @@
 
 static const oly_transport *chosen = &oly_transport_mpi, *registered;
 static const oly_device_access *device_access; /* NULL: host memory */
-static char why_chosen[200];
-static oly_transport nccl; /* oly_transport_nccl, with the option's small_bytes */
+static char why_chosen[300];
+static oly_way way = OLY_WAY_HOST;
+static oly_transport between_gpus; /* the table in use, with numbers of this job */
 
 void oly_transport_register(const oly_transport *transport)
 {
@@ -20,30 +23,94 @@ void oly_transport_choose(const oly_device_access *access)
 {
     chosen = registered ? registered : &oly_transport_mpi;
     device_access = access;
+    way = OLY_WAY_HOST;
     snprintf(why_chosen, sizeof why_chosen, "%s", access ? "through host memory" : "");
+}
+
+static void use(const oly_transport *transport, oly_way chosen_way)
+{
+    way = chosen_way;
+    between_gpus = *transport;
+    between_gpus.small_bytes = (int)oly_option.nccl_bytes;
+    if (way == OLY_WAY_STAGED)
+        between_gpus.chunk_bytes = OLY_STAGED_CHUNK_BYTES;
+    chosen = &between_gpus;
+}
+
+/* What one rank of each node has found out. */
+typedef struct found_aware {
+    int yes;
+    char why[160];
+} found_aware;
+
+/* Does MPI take memory of GPUs on all nodes? `why`: the first reason against it. The same on all ranks. */
+static oly_status find_aware(bool *yes, char *why, size_t room)
+{
+    found_aware mine = {.yes = oly_option.cuda_aware != 0};
+    size_t bytes = sizeof mine * (size_t)oly_world_size();
+    *yes = false;
+    if (!mine.yes)
+        snprintf(mine.why, sizeof mine.why, "OLYMPUS_CUDA_AWARE=0");
+    else if (oly_option.cuda_aware == 1 && oly_world_node_rank() == 0)
+        mine.yes = oly_device_trial(mine.why, sizeof mine.why);
+    found_aware *all = oly_malloc(bytes);
+    OLY_TRY(oly_world_vote(all ? OLY_OK : oly_out_of_memory(bytes, "messages between GPUs"),
+                           "trying MPI with memory of GPUs"));
+    oly_status st = oly_world_gather(&mine, all, sizeof mine);
+    int no = 0;
+    while (st == OLY_OK && no < oly_world_size() && all[no].yes)
+        no++;
+    *yes = st == OLY_OK && no == oly_world_size();
+    if (st == OLY_OK && !*yes)
+        snprintf(why, room, "%s", all[no].why);
+    oly_release(all);
+    return st;
+}
+
+/* Without NCCL: `missing` says why. */
+static oly_status open_mpi(const char *missing)
+{
+    char why[160] = "";
+    bool aware;
+    OLY_TRY(find_aware(&aware, why, sizeof why));
+    oly_gpu_messages_aware(aware);
+    use(&oly_transport_gpu, aware ? OLY_WAY_AWARE : OLY_WAY_STAGED);
+    if (aware)
+        snprintf(why_chosen, sizeof why_chosen, "CUDA-aware MPI (no NCCL: %s)", missing);
+    else
+        snprintf(why_chosen, sizeof why_chosen, "MPI and pinned memory (no NCCL: %s; %s)", missing, why);
+    return OLY_OK;
 }
 
 oly_status oly_transport_open(const oly_gpu_access *gpus)
 {
     bool started = false;
+    char missing[120] = "";
     if (!gpus || registered || !oly_world_has_peers())
         return OLY_OK;
-    oly_status st = oly_nccl_start(gpus, &started, why_chosen, sizeof why_chosen);
-    if (!started) {
-        oly_nccl_end();
-        return st;
+    OLY_TRY(oly_gpu_messages_start(gpus));
+    oly_status st = oly_nccl_start(gpus, &started, missing, sizeof missing);
+    if (started) {
+        use(&oly_transport_nccl, OLY_WAY_NCCL);
+        snprintf(why_chosen, sizeof why_chosen, "%s", missing);
+        return OLY_OK;
     }
-    nccl = oly_transport_nccl;
-    nccl.small_bytes = (int)oly_option.nccl_bytes;
-    chosen = &nccl;
-    return OLY_OK;
+    oly_nccl_end();
+    return st == OLY_OK ? open_mpi(missing) : st;
 }
 
 void oly_transport_close(void)
 {
-    if (chosen == &nccl)
+    if (way == OLY_WAY_NCCL)
         oly_nccl_end();
+    oly_gpu_messages_end();
+    way = OLY_WAY_HOST;
     chosen = &oly_transport_mpi;
+}
+
+oly_way oly_transport_way(void)
+{
+    return way;
 }
 
 const char *oly_transport_why(void)
@@ -81,8 +148,7 @@ bool oly_transport_in_host_memory(void)
     return !device_access;
 }
 
-/* Bytes begin to end of box k that are in the chunk; false: none. */
-static bool part_of(const oly_chunk *c, int k, int64_t *begin, int64_t *end)
+bool oly_chunk_part(const oly_chunk *c, int k, int64_t *begin, int64_t *end)
 {
     const oly_payload *p = c->payload;
     int64_t first = c->begin - p->at[k], last = c->end - p->at[k];
@@ -108,11 +174,11 @@ static oly_status write_run(const oly_walk *box, void *device, char *packed, int
 }
 
 /* The part of box k that is in the chunk, by the host or run by run. */
-static oly_status copy_box(const oly_chunk *c, int k, bool packing)
+oly_status oly_host_copy_box(const oly_chunk *c, int k, bool packing)
 {
     const oly_walk *box = &c->payload->box[k];
     int64_t begin, end;
-    if (!part_of(c, k, &begin, &end))
+    if (!oly_chunk_part(c, k, &begin, &end))
         return OLY_OK;
     char *packed = packed_at(c, k, begin);
     if (device_access && box->device >= 0)
@@ -127,13 +193,13 @@ static oly_status copy_box(const oly_chunk *c, int k, bool packing)
 oly_status oly_host_pack(const oly_chunk *c)
 {
     for (int k = 0; k < c->payload->n_boxes; k++)
-        OLY_TRY(copy_box(c, k, true));
+        OLY_TRY(oly_host_copy_box(c, k, true));
     return OLY_OK;
 }
 
 oly_status oly_host_unpack(const oly_chunk *c)
 {
     for (int k = 0; k < c->payload->n_boxes; k++)
-        OLY_TRY(copy_box(c, k, false));
+        OLY_TRY(oly_host_copy_box(c, k, false));
     return OLY_OK;
 }

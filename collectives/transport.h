@@ -3,6 +3,7 @@
  * per file, chosen at start beside the platform:
  *
  *   transport_mpi.c    messages of MPI between processes, through host memory
+ *   transport_gpu.c    messages of MPI between the memories of GPUs: staged in pinned memory, or taken by MPI from there
  *   transport_nccl.c   large ones between the memories of GPUs, the others through MPI
  *
  * An exchange (communicator.h) is the protocol above, the same for every transport: which message is sent when, the ticket in
@@ -64,6 +65,7 @@ enum { OLY_MOST_SMALL_BYTES = 8 << 10, OLY_FIRST_MESSAGE_BYTES = OLY_TICKET_BYTE
 typedef struct oly_transport {
     const char *name; /* "mpi"; the same on all ranks */
     int small_bytes;  /* payloads up to this size travel behind their ticket */
+    int chunk_bytes;  /* the longest chunk; 0: no limit but the protocol's. The same on all ranks, as small_bytes */
 
     /* Prepares memory for requests 0 to n - 1 of an exchange, the first n_first of them those of first messages. Returns its size;
      * memory NULL: that only. */
@@ -107,4 +109,7 @@ static inline void *oly_chunk_buffer(const oly_chunk *c, int k)
 /* Pack and unpack: loops over the boxes, or reads and writes of every run of bytes by oly_device_access. */
 oly_status oly_host_pack(const oly_chunk *c);
 oly_status oly_host_unpack(const oly_chunk *c);
+oly_status oly_host_copy_box(const oly_chunk *c, int k, bool packing); /* box k only */
+/* Bytes begin to end of box k that are in the chunk; false: none. */
+bool oly_chunk_part(const oly_chunk *c, int k, int64_t *begin, int64_t *end);
 #endif

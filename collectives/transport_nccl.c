@@ -12,6 +12,7 @@
  * communicators, so that no kernel waits any more. */
 #include "nccl.h"
 #include "transport.h"
+#include "transport_gpu.h"
 #include "transport_nccl.h"
 #include "world.h"
 #include "core/option.h"
@@ -358,16 +359,16 @@ static void give(int gpu, void *memory)
     job.gpus->leave(gpu);
 }
 
-static oly_status pack(int gpu, const oly_gpu_box *box, const void *from, void *packed)
+static oly_status pack(int gpu, const oly_gpu_box *box, int64_t bytes, const void *from, void *packed)
 {
     OLY_TRY(job.gpus->enter(gpu));
-    return left(gpu, job.gpus->pack(gpu, box, from, packed));
+    return left(gpu, job.gpus->pack(gpu, gpu, box, 0, bytes, from, packed));
 }
 
-static oly_status unpack(int gpu, const oly_gpu_box *box, void *to, const void *packed)
+static oly_status unpack(int gpu, int box_gpu, const oly_gpu_box *box, int64_t bytes, void *to, const void *packed)
 {
     OLY_TRY(job.gpus->enter(gpu));
-    return left(gpu, job.gpus->unpack(gpu, box, to, packed));
+    return left(gpu, job.gpus->unpack(gpu, box_gpu, box, 0, bytes, to, packed));
 }
 
 /* -- requests ----------------------------------------------------------------------------------------------------------------------- */
@@ -520,7 +521,7 @@ static oly_status pack_box(const nccl_requests *r, int message, int k)
     OLY_TRY(take(gpu, box->bytes, &p->memory));
     flights.n_packed++;
     oly_gpu_box shape = box_of(box);
-    return m->receives ? OLY_OK : pack(gpu, &shape, address_of(m, k), p->memory);
+    return m->receives ? OLY_OK : pack(gpu, &shape, box->bytes, address_of(m, k), p->memory);
 }
 
 static oly_status pack_boxes(const nccl_requests *r)
@@ -573,7 +574,8 @@ static oly_status unpack_message(const nccl_requests *r, int message)
         int first = original(m->payload, k), gpu = local_gpu(m->payload->box[first].device);
         oly_gpu_box shape = box_of(box);
         if (box->bytes > 0 && (first != k || packed_of(message, k)))
-            OLY_TRY(unpack(gpu, &shape, address_of(m, k), bytes_of(r, message, first)));
+            OLY_TRY(
+                unpack(gpu, local_gpu(box->device), &shape, box->bytes, address_of(m, k), bytes_of(r, message, first)));
     }
     return OLY_OK;
 }
@@ -682,13 +684,24 @@ static int stray(void *bytes)
     return oly_transport_mpi.stray(bytes);
 }
 
+/* Chunks here are those that are packed in memory of the host. */
+static oly_status pack_host(const oly_chunk *c)
+{
+    return c->head > 0 ? oly_gpu_pack_first(c) : oly_host_pack(c);
+}
+
+static oly_status unpack_host(const oly_chunk *c)
+{
+    return c->head > 0 ? oly_gpu_unpack_first(c) : oly_host_unpack(c);
+}
+
 const oly_transport oly_transport_nccl = {.name = "nccl",
                                           .small_bytes = OLY_MOST_SMALL_BYTES,
                                           .make = make,
                                           .free = free_requests,
                                           .in_place = in_place,
-                                          .pack = oly_host_pack,
-                                          .unpack = oly_host_unpack,
+                                          .pack = pack_host,
+                                          .unpack = unpack_host,
                                           .send = post_send,
                                           .receive = post_receive,
                                           .test = test,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This process's side of a meeting: starts the program olymeet, which does everything with the network, and gets from it the
  * environment in which MPI_Init finds the others. See meeting.h. */
-#define _GNU_SOURCE /* dladdr */
 #include "meeting.h"
 #include "core/build.h"
 #include "core/error.h"
 #include "core/option.h"
-#include <dlfcn.h>
+#include "own_program.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 1200, CHILD_SOCKET = 3, CHILD_PMI = 4, LEAVE_SECONDS = 5, SPARE_SECONDS = 30 };
+enum { CHILD_SOCKET = 3, CHILD_PMI = 4, LEAVE_SECONDS = 5, SPARE_SECONDS = 30 };
 
 static struct {
     int socket;           /* to olymeet; -1: no meeting */
@@ -34,60 +33,6 @@ static int64_t milliseconds(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* -- finding olymeet ---------------------------------------------------------------------------------------------------- */
-
-/* An executable file of root or of this user, that others may not write. */
-static bool is_program(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && (s.st_uid == 0 || s.st_uid == geteuid()) &&
-           !(s.st_mode & 022) && access(path, X_OK) == 0;
-}
-
-static bool look_beside(const char *folder, size_t length, char *path)
-{
-    static const char *const places[] = {"../libexec/olympus", "launch", "../launch", "../../launch"};
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-        int n = snprintf(path, PATH_BYTES, "%.*s/%s/olymeet", (int)length, folder, places[k]);
-        if (n < PATH_BYTES && is_program(path))
-            return true;
-    }
-    return false;
-}
-
-/* Beside an olyrun in PATH. */
-static bool look_in_path(char *path)
-{
-    for (const char *at = getenv("PATH"); at && *at;) {
-        size_t n = strcspn(at, ":");
-        char olyrun[PATH_BYTES];
-        if (n > 0 && snprintf(olyrun, sizeof olyrun, "%.*s/olyrun", (int)n, at) < PATH_BYTES &&
-            access(olyrun, X_OK) == 0 && look_beside(at, n, path))
-            return true;
-        at += n + (at[n] == ':');
-    }
-    return false;
-}
-
-/* Beside the library, the program, or an olyrun in PATH; or where the library was built. */
-static bool find_olymeet(char *path)
-{
-    char real[PATH_BYTES];
-    Dl_info library;
-    const char *slash;
-    if (dladdr(&meeting, &library) && library.dli_fname && (slash = strrchr(library.dli_fname, '/')) &&
-        look_beside(library.dli_fname, (size_t)(slash - library.dli_fname), path))
-        return true;
-    ssize_t n = readlink("/proc/self/exe", real, sizeof real - 1);
-    real[n > 0 ? n : 0] = 0;
-    if ((slash = strrchr(real, '/')) && look_beside(real, (size_t)(slash - real), path))
-        return true;
-    if (look_in_path(path))
-        return true;
-    snprintf(path, PATH_BYTES, "%s/launch/olymeet", OLY_BUILD_FOLDER);
-    return is_program(path);
 }
 
 /* -- starting it ------------------------------------------------------------------------------------------------------ */
@@ -124,9 +69,9 @@ static bool make_pair(int pair[2])
 
 static oly_status start_olymeet(bool with_pmi, int *pmi)
 {
-    char path[PATH_BYTES];
+    char path[OLY_PROGRAM_PATH_BYTES];
     int pair[2], pmi_pair[2] = {-1, -1};
-    if (!find_olymeet(path))
+    if (!oly_find_own_program("olymeet", "launch", path))
         return oly_fail(
             OLY_STATE,
             "the program olymeet, by which processes meet, is neither beside the library nor beside an olyrun in "

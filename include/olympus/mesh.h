@@ -38,6 +38,7 @@ OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
  *     local devices = [CUDA_0]
  *     cpu devices = [CPU_0]
  *     CUDA_0: NVIDIA H100 80GB HBM3, 79.6 GiB, compute capability 9.0, 132 multiprocessors
+ *     messages between processes: NCCL 2.28.9
  *
  * ranks: any rank, alone. source: print(jax.devices()), print(jax.local_devices()) */
 OLY_API void oly_print_devices(void);

@@ -193,6 +193,7 @@ static oly_status meet(const oly_rates_known *rates)
         st = add_beside();
     if (st == OLY_OK && oly_platform_get()->gpus)
         st = oly_transport_open(oly_platform_get()->gpus());
+    oly_devices_tell_messages(oly_world_has_peers() ? oly_transport_why() : "");
     if (st == OLY_OK)
         st = oly_nodes_set(n, leaders);
     if (st == OLY_OK)

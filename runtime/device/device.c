@@ -284,6 +284,13 @@ static void print_list(const char *what, int first, int n)
     printf("]\n");
 }
 
+static char messages[320];
+
+void oly_devices_tell_messages(const char *how)
+{
+    snprintf(messages, sizeof messages, "%s", how);
+}
+
 void oly_print_devices(void)
 {
     OLY_ENTER();
@@ -299,6 +306,8 @@ void oly_print_devices(void)
         platform->describe(k, text, sizeof text);
         printf("%s: %s\n", name, text);
     }
+    if (*messages)
+        printf("messages between processes: %s\n", messages);
     bool wanted = strcmp(platform->name, "cpu") == 0 && strstr(oly_option.platforms, "cuda");
     if (wanted && *oly_platform_given_up())
         printf("no GPU: %s\n", oly_platform_given_up());

@@ -21,6 +21,8 @@ oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const ch
 /* After either: so many CPU devices of every rank beside its GPUs. Their ids follow all others', in the order of ranks; as local devices
  * they follow the GPUs. */
 oly_status oly_devices_add_beside(int of_each_rank);
+/* How messages between processes go, for oly_print_devices: "NCCL 2.28.9"; "": nothing is said. */
+void oly_devices_tell_messages(const char *how);
 void oly_devices_stop(void);
 const struct oly_device_impl *oly_device_at(int id);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: ranks=1,2,4  Exchanges between the memories of emulated GPUs through NCCL: the right bytes for every order in which work is done. */
+/* run: ranks=1,2,4  Exchanges between the memories of emulated GPUs through NCCL, and through MPI and pinned memory in chunks and rounds: the
+ * right bytes for every order in which work is done. test_gpu_ways.sh runs it with an MPI that takes memory of GPUs. */
 #include "check.h"
 #if __has_include(<cuda.h>) && __has_include(<nccl.h>) && __has_include(<nvrtc.h>) && __has_include(<cublasLt.h>)
 #include "communicator.h"
@@ -9,14 +10,14 @@
 #include <cuda.h>
 #include <unistd.h>
 
-enum { GPUS = 2, ROOM = 200000, MOST_RANKS = 4 };
+enum { GPUS = 2, ROOM = 1000000, MOST_RANKS = 4 };
 
 static int rank, size;
 
 /* -- what the platform provides --------------------------------------------------------------------------------------------- */
 
 static CUcontext context[GPUS];
-static CUstream stream_of[GPUS];
+static CUstream stream_of[GPUS], aside[GPUS];
 static CUdeviceptr buffer[GPUS];
 
 #define DO(call) assert_int_equal(call, CUDA_SUCCESS)
@@ -68,32 +69,63 @@ static void give(int gpu, void *memory)
     DO(cuMemFreeAsync((CUdeviceptr)memory, stream_of[gpu]));
 }
 
-static void copy_runs(const oly_gpu_box *box, int loop, char *strided, char **packed, bool packing, CUstream s)
+/* Bytes begin to end of the box as it is packed, byte run by byte run. */
+static oly_status copy_part(int gpu, const oly_gpu_box *box, int64_t begin, int64_t end, char *strided, char *packed,
+                            bool packing, CUstream s)
 {
-    for (int64_t k = 0; loop < box->loops && k < box->extent[loop]; k++)
-        copy_runs(box, loop + 1, strided + k * box->stride[loop], packed, packing, s);
-    if (loop < box->loops)
-        return;
-    DO(cuMemcpyAsync((CUdeviceptr)(packing ? *packed : strided), (CUdeviceptr)(packing ? strided : *packed),
-                     (size_t)box->run, s));
-    *packed += box->run;
-}
-
-static oly_status copy_box(int gpu, const oly_gpu_box *box, void *strided, void *packed, bool packing)
-{
-    char *at = packed;
-    copy_runs(box, 0, strided, &at, packing, stream_of[gpu]);
+    (void)gpu;
+    for (int64_t at = begin, bytes; at < end; at += bytes) {
+        int64_t point = at / box->run, offset = at % box->run;
+        bytes = box->run - offset < end - at ? box->run - offset : end - at;
+        for (int d = box->loops - 1; d >= 0; point /= box->extent[d--])
+            offset += point % box->extent[d] * box->stride[d];
+        char *there = strided + offset, *here = packed + (at - begin);
+        DO(cuMemcpyAsync((CUdeviceptr)(packing ? here : there), (CUdeviceptr)(packing ? there : here), (size_t)bytes,
+                         s));
+    }
     return OLY_OK;
 }
 
-static oly_status pack(int gpu, const oly_gpu_box *box, const void *from, void *packed)
+static oly_status pack(int gpu, int box_gpu, const oly_gpu_box *box, int64_t begin, int64_t end, const void *from,
+                       void *packed)
 {
-    return copy_box(gpu, box, (void *)(uintptr_t)from, packed, true);
+    (void)box_gpu;
+    return copy_part(gpu, box, begin, end, (void *)(uintptr_t)from, packed, true, stream_of[gpu]);
 }
 
-static oly_status unpack(int gpu, const oly_gpu_box *box, void *to, const void *packed)
+static oly_status unpack(int gpu, int box_gpu, const oly_gpu_box *box, int64_t begin, int64_t end, void *to,
+                         const void *packed)
 {
-    return copy_box(gpu, box, to, (void *)(uintptr_t)packed, false);
+    (void)box_gpu;
+    return copy_part(gpu, box, begin, end, to, (void *)(uintptr_t)packed, false, stream_of[gpu]);
+}
+
+static oly_status pack_now(int gpu, const oly_gpu_box *box, int64_t begin, int64_t end, const void *from, void *packed)
+{
+    return copy_part(gpu, box, begin, end, (void *)(uintptr_t)from, packed, true, aside[gpu]);
+}
+
+static oly_status unpack_now(int gpu, const oly_gpu_box *box, int64_t begin, int64_t end, void *to, const void *packed)
+{
+    return copy_part(gpu, box, begin, end, to, (void *)(uintptr_t)packed, false, aside[gpu]);
+}
+
+static oly_status finish_now(int gpu)
+{
+    return cuStreamSynchronize(aside[gpu]) == CUDA_SUCCESS ? OLY_OK : oly_fail(OLY_MEMORY, "the device has failed");
+}
+
+static void *pin(int gpu, size_t bytes)
+{
+    void *memory = NULL;
+    (void)gpu;
+    return cuMemHostAlloc(&memory, bytes, 0) == CUDA_SUCCESS ? memory : NULL;
+}
+
+static void unpin(int gpu, void *memory)
+{
+    (void)gpu;
+    DO(cuMemFreeHost(memory));
 }
 
 static oly_status record(int gpu, void **event)
@@ -129,6 +161,11 @@ static const oly_gpu_access gpus = {.n = GPUS,
                                     .give = give,
                                     .pack = pack,
                                     .unpack = unpack,
+                                    .pack_now = pack_now,
+                                    .unpack_now = unpack_now,
+                                    .finish_now = finish_now,
+                                    .pin = pin,
+                                    .unpin = unpin,
                                     .record = record,
                                     .reached = reached,
                                     .forget = forget};
@@ -163,6 +200,7 @@ static void choose_gpus(void)
         DO(cuDevicePrimaryCtxRetain(&context[g], g));
         enter(g);
         DO(cuStreamCreate(&stream_of[g], CU_STREAM_NON_BLOCKING));
+        DO(cuStreamCreate(&aside[g], CU_STREAM_NON_BLOCKING));
         DO(cuMemAlloc(&buffer[g], 2 * ROOM));
         leave(g);
     }
@@ -189,6 +227,7 @@ static int end(void **state)
     for (int g = 0; g < GPUS; g++) {
         DO(cuMemFree(buffer[g]));
         DO(cuStreamDestroy(stream_of[g]));
+        DO(cuStreamDestroy(aside[g]));
         DO(cuDevicePrimaryCtxRelease(g));
     }
     return oly_world_finish() == OLY_OK ? 0 : -1;
@@ -310,11 +349,15 @@ static void boxes_arrive(void **state)
 {
     static const shape all[][2] = {{{1, 20000, 20000}, {1, 20000, 20000}}, {{90, 100, 200}, {90, 100, 200}},
                                    {{1, 9000, 9000}, {45, 200, 500}},      {{120, 100, 180}, {1, 12000, 12000}},
-                                   {{1, 100, 100}, {1, 100, 100}},         {{10, 10, 30}, {50, 2, 7}}};
+                                   {{1, 100, 100}, {1, 100, 100}},         {{10, 10, 30}, {50, 2, 7}},
+                                   {{200, 550, 600}, {1, 110000, 110000}}, {{1, 110000, 110000}, {10000, 11, 12}}};
+    enum { SHAPES = sizeof all / sizeof *all };
     (void)state;
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 2 * SHAPES; round++) {
         traffic t;
-        const shape *s = all[round % 6];
+        if (round % SHAPES >= SHAPES - 2 && oly_transport_way() == OLY_WAY_NCCL) /* chunks, and rounds on 4 ranks */
+            continue;
+        const shape *s = all[round % SHAPES];
         make(&t, s[0], s[1], round & 1);
         for (int again = 0; again < 2; again++) {
             fill(round + again);
@@ -335,7 +378,7 @@ static void many_may_be_pending(void **state)
         {{1, 9000, 9000}, {1, 9000, 9000}}, {{1, 90, 90}, {1, 90, 90}}, {{100, 100, 110}, {100, 100, 110}}};
     traffic t[PENDING];
     (void)state;
-    for (int round = 0; round < 8; round++) {
+    for (int round = 0; round < 6; round++) {
         fill(round);
         assert_int_equal(oly_world_meet("fill"), OLY_OK);
         for (int g = 0; g < GPUS; g++)
@@ -354,18 +397,48 @@ static void many_may_be_pending(void **state)
     }
 }
 
+static int begin_apart(void **state)
+{
+    one_card = false;
+    return begin(state);
+}
+
+/* Chunks of 64 KiB, and at most 384 KiB of them at a time. */
+static int begin_staged(void **state)
+{
+    setenv("OLYMPUS_NCCL", "0", 1);
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    return begin_apart(state);
+}
+
+static int end_staged(void **state)
+{
+    unsetenv("OLYMPUS_NCCL");
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+    return end(state);
+}
+
+static void it_is_mpi(void **state)
+{
+    const char *wanted = getenv("EMULATED_CUDA_AWARE");
+    bool aware = wanted && *wanted == '1';
+    (void)state;
+    if (size == 1)
+        return;
+    assert_string_equal(oly_transport_get()->name, "mpi");
+    assert_int_equal(oly_transport_way(), aware ? OLY_WAY_AWARE : OLY_WAY_STAGED);
+    assert_non_null(strstr(oly_transport_why(), aware ? "CUDA-aware MPI" : "pinned memory"));
+    assert_non_null(strstr(oly_transport_why(), aware    ? "OLYMPUS_NCCL=0"
+                                                : wanted ? "crashed"
+                                                         : "MPIX_Query_cuda_support"));
+}
+
 static void it_is_nccl(void **state)
 {
     (void)state;
     if (size > 1)
         assert_string_equal(oly_transport_get()->name, "nccl");
     assert_true(size == 1 || strncmp(oly_transport_why(), "NCCL 2.", 7) == 0);
-}
-
-static int begin_apart(void **state)
-{
-    one_card = false;
-    return begin(state);
 }
 
 static int begin_on_one_card(void **state)
@@ -429,6 +502,9 @@ int main(void)
         cmocka_unit_test_teardown(many_may_be_pending, end),
         cmocka_unit_test_setup(shared_gpus_are_left_to_mpi, begin_on_one_card),
         cmocka_unit_test_teardown(boxes_arrive, end),
+        cmocka_unit_test_setup(it_is_mpi, begin_staged),
+        cmocka_unit_test(boxes_arrive),
+        cmocka_unit_test_teardown(many_may_be_pending, end_staged),
         cmocka_unit_test_setup_teardown(a_silent_rank_ends_the_wait, begin_apart, end_broken),
     };
     return CHECK_MAIN(tests);

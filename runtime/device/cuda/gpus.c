@@ -217,6 +217,7 @@ static oly_status start_gpu(oly_gpu *g)
     OLY_TRY(make_pool(g));
     DO(cuStreamCreate, &g->memory_stream, CU_STREAM_NON_BLOCKING);
     DO(cuStreamCreate, &g->message_stream, CU_STREAM_NON_BLOCKING);
+    DO(cuStreamCreate, &g->packing_stream, CU_STREAM_NON_BLOCKING);
     DO(cuMemGetInfo, &unused, &total);
     g->most = asked ? asked : total;
     oly_gpu_leave();
@@ -284,6 +285,8 @@ static void stop_gpu(oly_gpu *g)
         }
         if (g->message_stream)
             oly_driver.cuStreamDestroy(g->message_stream);
+        if (g->packing_stream)
+            oly_driver.cuStreamDestroy(g->packing_stream);
         if (g->pool)
             oly_driver.cuMemPoolDestroy(g->pool);
         oly_gpu_leave();
@@ -292,7 +295,7 @@ static void stop_gpu(oly_gpu *g)
         oly_driver.cuDevicePrimaryCtxRelease(g->device);
     g->context = NULL;
     g->pool = NULL;
-    g->memory_stream = g->message_stream = NULL;
+    g->memory_stream = g->message_stream = g->packing_stream = NULL;
 }
 
 enum { MOST_STOPS = 8 };

@@ -22,7 +22,8 @@ typedef struct oly_gpu {
     CUcontext context;       /* its primary context; NULL: not started */
     CUmemoryPool pool;       /* of its devices together */
     CUstream memory_stream;  /* in which memory is taken and returned */
-    CUstream message_stream; /* for NCCL */
+    CUstream message_stream; /* messages between processes: NCCL, boxes packed and unpacked */
+    CUstream packing_stream; /* small boxes; waits for no other process */
     _Atomic size_t used, peak;
     size_t most; /* bytes that the pool may hold */
 } oly_gpu;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCCL needs of the GPUs (core/gpu_access.h): memory for packed bytes, copies between boxes and packed bytes, events. */
+/* What messages between processes need of the GPUs (core/gpu_access.h): memory for packed bytes, boxes packed and unpacked by kernels, events. */
 #include "core/hash.h"
+#include "core/gpu_pack.h"
 #include "core/option.h"
 #include "device/cuda/gpus.h"
+#include "device/cuda/modules.h"
+#include <string.h>
 
 #define DO(function, ...) OLY_TRY(oly_cuda_check(oly_driver.function(__VA_ARGS__), #function, oly_gpu_at(gpu)->label))
 
@@ -48,52 +51,133 @@ static void give(int gpu, void *memory)
     oly_driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)memory, oly_gpu_at(gpu)->message_stream);
 }
 
-/* Runs of one loop: as a plane of rows where they are apart, otherwise run by run. */
-static oly_status copy_rows(int gpu, CUdeviceptr box, int64_t stride, int64_t n, CUdeviceptr packed, size_t run,
-                            bool packs)
+/* -- boxes ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Part of a box that is packed, or unpacked. */
+typedef struct part {
+    int gpu; /* whose stream */
+    CUstream stream;
+    const oly_gpu_box *box;
+    CUdeviceptr at, packed; /* of the box; of its packed byte `begin` */
+    int64_t begin, end;
+    bool unpacks;
+} part;
+
+static oly_status copy_run(const part *p, CUdeviceptr strided, CUdeviceptr packed, size_t bytes)
 {
-    CUstream stream = oly_gpu_at(gpu)->message_stream;
-    if (stride >= (int64_t)run && run > 0) {
-        CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .srcDevice = packs ? box : packed,
-                           .srcPitch = packs ? (size_t)stride : run,
-                           .dstDevice = packs ? packed : box,
-                           .dstPitch = packs ? run : (size_t)stride,
-                           .WidthInBytes = run,
-                           .Height = (size_t)n};
-        DO(cuMemcpy2DAsync, &c, stream);
-        return OLY_OK;
-    }
-    for (int64_t k = 0; k < n; k++, box += (CUdeviceptr)stride, packed += run)
-        DO(cuMemcpyAsync, packs ? packed : box, packs ? box : packed, run, stream);
+    int gpu = p->gpu;
+    DO(cuMemcpyAsync, p->unpacks ? strided : packed, p->unpacks ? packed : strided, bytes, p->stream);
     return OLY_OK;
 }
 
-static oly_status copy_box(int gpu, const oly_gpu_box *b, int loop, CUdeviceptr box, CUdeviceptr *packed, bool packs)
+/* Run by run: boxes of GPUs whose memory this one's kernels do not reach. */
+static oly_status copy_runs(const part *p)
 {
-    size_t run = (size_t)b->run;
-    if (loop >= b->loops - 1) {
-        int64_t n = b->loops ? b->extent[loop] : 1;
-        OLY_TRY(copy_rows(gpu, box, b->loops ? b->stride[loop] : (int64_t)run, n, *packed, run, packs));
-        *packed += run * (size_t)n;
-        return OLY_OK;
+    const oly_gpu_box *b = p->box;
+    for (int64_t at = p->begin, bytes; at < p->end; at += bytes) {
+        int64_t point = at / b->run, within = at % b->run, offset = within;
+        for (int d = b->loops - 1; d >= 0; d--) {
+            offset += point % b->extent[d] * b->stride[d];
+            point /= b->extent[d];
+        }
+        bytes = b->run - within < p->end - at ? b->run - within : p->end - at;
+        OLY_TRY(copy_run(p, p->at + (CUdeviceptr)offset, p->packed + (CUdeviceptr)(at - p->begin), (size_t)bytes));
     }
-    for (int64_t k = 0; k < b->extent[loop]; k++)
-        OLY_TRY(copy_box(gpu, b, loop + 1, box + (CUdeviceptr)(k * b->stride[loop]), packed, packs));
     return OLY_OK;
 }
 
-static oly_status pack(int gpu, const oly_gpu_box *box, const void *from, void *packed)
+/* The most bytes, up to 16, that all numbers and addresses are multiples of. */
+static int64_t unit_of(const part *p)
 {
-    CUdeviceptr at = (CUdeviceptr)(uintptr_t)packed;
-    return copy_box(gpu, box, 0, (CUdeviceptr)(uintptr_t)from, &at, true);
+    uint64_t all = 16 | p->at | p->packed | (uint64_t)p->begin | (uint64_t)p->end | (uint64_t)p->box->run;
+    for (int d = 0; d < p->box->loops; d++)
+        all |= (uint64_t)p->box->stride[d];
+    return (int64_t)(all & -all);
 }
 
-static oly_status unpack(int gpu, const oly_gpu_box *box, void *to, const void *packed)
+static oly_status launch(const part *p)
 {
-    CUdeviceptr at = (CUdeviceptr)(uintptr_t)packed;
-    return copy_box(gpu, box, 0, (CUdeviceptr)(uintptr_t)to, &at, false);
+    enum { THREADS = 256, BLOCKS_OF_PROCESSOR = 8 };
+    static const char *const kernels[] = {
+        [1] = "oly_pack_1", [2] = "oly_pack_2", [4] = "oly_pack_4", [8] = "oly_pack_8", [16] = "oly_pack_16"};
+    int64_t unit = unit_of(p), n = (p->end - p->begin) / unit, blocks = (n + THREADS - 1) / THREADS;
+    int gpu = p->gpu, most = oly_gpu_at(gpu)->processors * BLOCKS_OF_PROCESSOR;
+    oly_gpu_pack_task t = {.box = (char *)(uintptr_t)p->at,
+                           .packed = (char *)(uintptr_t)p->packed,
+                           .begin = p->begin / unit,
+                           .n = n,
+                           .run = p->box->run / unit,
+                           .loops = p->box->loops,
+                           .unpacks = p->unpacks};
+    for (int d = 0; d < t.loops; d++) {
+        t.extent[d] = p->box->extent[d];
+        t.stride[d] = p->box->stride[d] / unit;
+    }
+    CUfunction f;
+    void *parameters[] = {&t};
+    OLY_TRY(oly_cuda_function(oly_gpu_at(gpu), "pack", kernels[unit], 0, &f));
+    DO(cuLaunchKernel, f, (unsigned)(blocks < most || most < 1 ? blocks : most), 1, 1, THREADS, 1, 1, 0, p->stream,
+       parameters, NULL);
+    return OLY_OK;
+}
+
+static oly_status move_part(const part *p, int box_gpu)
+{
+    if (p->begin >= p->end)
+        return OLY_OK;
+    if (p->box->loops == 0)
+        return copy_run(p, p->at + (CUdeviceptr)p->begin, p->packed, (size_t)(p->end - p->begin));
+    if (p->box->loops > OLY_GPU_PACK_LOOPS || !oly_gpu_reaches(oly_gpu_at(p->gpu), oly_gpu_at(box_gpu)))
+        return copy_runs(p);
+    return launch(p);
+}
+
+#define PART(lane, box_at, packed_at, unpack)                                                                          \
+    &(part)                                                                                                            \
+    {                                                                                                                  \
+        .gpu = gpu, .stream = oly_gpu_at(gpu)->lane, .box = box, .at = (CUdeviceptr)(uintptr_t)(box_at),               \
+        .packed = (CUdeviceptr)(uintptr_t)(packed_at), .begin = begin, .end = end, .unpacks = unpack                   \
+    }
+
+static oly_status pack(int gpu, int box_gpu, const oly_gpu_box *box, int64_t begin, int64_t end, const void *from,
+                       void *packed)
+{
+    return move_part(PART(message_stream, from, packed, false), box_gpu);
+}
+
+static oly_status unpack(int gpu, int box_gpu, const oly_gpu_box *box, int64_t begin, int64_t end, void *to,
+                         const void *packed)
+{
+    return move_part(PART(message_stream, to, packed, true), box_gpu);
+}
+
+static oly_status pack_now(int gpu, const oly_gpu_box *box, int64_t begin, int64_t end, const void *from, void *packed)
+{
+    return move_part(PART(packing_stream, from, packed, false), gpu);
+}
+
+static oly_status unpack_now(int gpu, const oly_gpu_box *box, int64_t begin, int64_t end, void *to, const void *packed)
+{
+    return move_part(PART(packing_stream, to, packed, true), gpu);
+}
+
+static oly_status finish_now(int gpu)
+{
+    DO(cuStreamSynchronize, oly_gpu_at(gpu)->packing_stream);
+    return OLY_OK;
+}
+
+static void *pin(int gpu, size_t bytes)
+{
+    void *memory = NULL;
+    (void)gpu;
+    return oly_driver.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? memory : NULL;
+}
+
+static void unpin(int gpu, void *memory)
+{
+    (void)gpu;
+    oly_driver.cuMemFreeHost(memory);
 }
 
 static oly_status record(int gpu, void **event)
@@ -128,6 +212,11 @@ const oly_gpu_access *oly_cuda_gpu_access(void)
                                     .give = give,
                                     .pack = pack,
                                     .unpack = unpack,
+                                    .pack_now = pack_now,
+                                    .unpack_now = unpack_now,
+                                    .finish_now = finish_now,
+                                    .pin = pin,
+                                    .unpin = unpin,
                                     .record = record,
                                     .reached = reached,
                                     .forget = forget};

@@ -114,8 +114,7 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr addr
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    EMULATED_ENTER(context);
-    (void)context;
+    emulated_lock(); /* asked by who has no context, too */
     const emulated_block *b = emulated_memory_find((void *)address);
     bool pinned = emulated_pinned_has((void *)address);
     if ((!b || b->state == FREED) && !pinned)

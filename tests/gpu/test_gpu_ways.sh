@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# run: timeout=200
+# The ways of messages between emulated GPUs of different processes: NCCL, an MPI that takes memory of GPUs, MPI through pinned memory. Which one
+# a job has; exchanges and programs of the oracle on each; and faults on each: a rank that is killed, is stopped, never comes, makes another
+# call, or whose GPU fails ends the job within the time limit, with the message that CPUs have.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+[[ -e ${BUILD:-build}/tests/gpu/emulated/libnccl.so.2 ]] || { echo "built without CUDA's and NCCL's headers: skipped"; exit 77; }
+. tests/support/results.sh
+export OLYMPUS_PLATFORMS=cuda OLYMPUS_NCCL_BYTES=0 EMULATED_GPUS=8 OLYMPUS_NUM_THREADS=1
+"$build/examples/toy" >"$scratch/why" 2>&1
+grep -q 'no such platform' "$scratch/why" && { echo "built without the platform cuda: skipped"; exit 77; }
+
+declare -A settings=([nccl]='OLYMPUS_NCCL=1' [aware]='OLYMPUS_NCCL=0 EMULATED_CUDA_AWARE=1' [staged]='OLYMPUS_NCCL=0 OLYMPUS_CUDA_AWARE=0')
+
+# with SETTINGS LIMIT RANKS PROGRAM...: runs it on the emulated GPUs; what it prints is in $scratch/why.
+with() {
+    local set=$1 limit=$2 ranks=$3
+    shift 3
+    env $set timeout -k 5 "$limit" tests/gpu/emulated "$MPIRUN" -n "$ranks" "$@" >"$scratch/why" 2>&1 </dev/null
+}
+
+# -- which way: the trial of MPI is a process of its own ------------------------------------------------------------------------------
+# says NAME PATTERN SETTINGS: what oly_print_devices says.
+says() {
+    with "$3" 40 2 "$build/tests/test_gpu_between" && grep -qE -- "^messages between processes: $2" "$scratch/why"
+    result $? "$1"
+}
+says 'NCCL where it is' 'NCCL 2\.' ''
+says 'MPI does not claim to take memory of GPUs' 'MPI and pinned memory \(no NCCL: OLYMPUS_NCCL=0; MPI says .*MPIX_Query_cuda_support' OLYMPUS_NCCL=0
+says 'it does' 'CUDA-aware MPI \(no NCCL: OLYMPUS_NCCL=0\)' 'OLYMPUS_NCCL=0 EMULATED_CUDA_AWARE=1'
+says 'it only claims to, and the trial crashes' 'MPI and pinned memory .*the trial of MPI with memory of a GPU crashed' \
+    'OLYMPUS_NCCL=0 EMULATED_CUDA_AWARE=2'
+says 'it may not be used' 'MPI and pinned memory .*OLYMPUS_CUDA_AWARE=0' 'OLYMPUS_NCCL=0 OLYMPUS_CUDA_AWARE=0 EMULATED_CUDA_AWARE=1'
+with 'OLYMPUS_NCCL=0 OLYMPUS_CUDA_AWARE=2' 40 2 "$build/examples/toy"
+status=$?
+((status != 0 && status != 124)) && grep -q 'the host touches device memory' "$scratch/why"
+result $? 'one that does not, used without a trial, crashes'
+
+# -- exchanges and programs --------------------------------------------------------------------------------------------------------------
+for aware in 1 2; do
+    with "EMULATED_CUDA_AWARE=$aware" 60 2 "$build/tests/test_nccl"
+    result $? "exchanges with EMULATED_CUDA_AWARE=$aware"
+done
+for way in aware staged; do
+    for layout in ${LAYOUTS:-2x4 8x1}; do
+        with "${settings[$way]}" 100 "${layout%x*}" "$build/tests/oracle" tests/oracle/heat
+        result $? "heat by $way on $layout: $(tail -n 1 "$scratch/why")"
+    done
+    with "${settings[$way]}" 60 4 "$build/tests/oracle" tests/oracle/reshard
+    result $? "reshard by $way on 4x2: $(tail -n 1 "$scratch/why")"
+done
+
+# -- faults --------------------------------------------------------------------------------------------------------------------------------
+# ends NAME PATTERN: how the program that `with` has run ended.
+ends() {
+    local status=$?
+    ((status != 0 && status != 124)) && grep -qE -- "$2" "$scratch/why"
+    result $? "$1: status $status"
+}
+for way in nccl aware staged; do
+    here="${settings[$way]} OLYMPUS_TIMEOUT=3"
+    with "$here" 25 2 "$build/tests/test_waits" sum kill 1 /dev/null
+    ends "$way: a killed rank" 'rank 1 .*(was killed|has ended)|signal 9'
+    # A stopped process keeps the launcher waiting: olyrun ends it.
+    env ${settings[$way]} OLYMPUS_TIMEOUT=3 timeout -k 5 40 tests/gpu/emulated launch/olyrun --time 30 -n 3 "$build/tests/test_waits" sum stop 2 /dev/null \
+        >"$scratch/why" 2>&1 </dev/null
+    ends "$way: a stopped rank" 'rank 2 \(process [0-9]+\) is stopped, its last call is oly_'
+    with "$here" 25 2 "$build/tests/test_waits" sum sleep 1 /dev/null
+    ends "$way: a rank that never comes" 'rank 1 is not waiting, its last call is oly_sync \(tests/ranks/test_waits.c:[0-9]+\)'
+    with "$here EMULATED_GPUS=4 EMULATED_FAIL=lost:700@1" 25 2 "$build/tests/test_gpu_between" again
+    ends "$way: a lost GPU" 'rank 1: .*CUDA device [0-9] .* failed: CUDA_ERROR'
+    with "$here" 60 2 "$build/tests/test_divergence"
+    result $? "$way: ranks that make other calls"
+done
+finish 0
