@@ -193,6 +193,18 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
 /* The same messages with other buffers: buffers from[k] to from[k] + width - 1 are replaced by those from to[k] on. */
 oly_status oly_exchange_make_like(const oly_exchange *x, int n, const int *from, const int *to, int width,
                                   oly_exchange **exchange);
+/* Sums over all GPUs of the job, each with its own terms, in an order that the transport chooses (OLYMPUS_NCCL_ALLREDUCE). The exchange sends
+ * no boxes: only tickets, in a ring of all ranks, so that a sum is begun where the rank before has made the same call, and ends where all
+ * have. */
+typedef struct oly_summed {
+    int64_t count;        /* elements */
+    const int *from, *to; /* [GPUs of this process, one device each] buffers */
+} oly_summed;
+/* Does the transport of this job add values of this type? The same on all ranks. */
+bool oly_transport_adds(oly_dtype dtype);
+/* Copies the values. n_gpus: of this process. */
+oly_status oly_exchange_make_sum(oly_dtype dtype, int n_gpus, int n_values, const oly_summed *values,
+                                 oly_exchange **exchange);
 /* An exchange of which only the outline is known: its messages are listed when it is first started, which for many messages
  * takes as long as sending them. It may consist of consecutive stages, each an exchange of its own: a stage sends what those
  * before it brought. A rank that takes part in one stage takes part in all, even with nothing to send or receive. */

@@ -375,7 +375,9 @@ static void name_late(const void *exchange, oly_late *late)
         const exchange_message *m = oly_exchange_message(x, i);
         if (i == x->n_receives && late->n > 0)
             break;
-        if (m->left > 0)
+        if (m->left > 0 && m->payload.sum && m->arrived) /* it may be any rank */
+            late->otherwise = "the other ranks' part of a sum over all GPUs";
+        else if (m->left > 0)
             oly_late_add(late, m->payload.peer);
     }
 }

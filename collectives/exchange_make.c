@@ -299,6 +299,50 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
     return finish_making(x, make_messages(x, element_bytes, sends, receives), exchange);
 }
 
+/* The numbers of a sum, in the memory behind the messages. */
+static oly_sum_of_all *place_sum(oly_dtype dtype, int n_gpus, int n_values, const oly_summed *values, oly_exchange *x)
+{
+    size_t all = (size_t)n_values * (size_t)n_gpus;
+    oly_sum_of_all *sum = (oly_sum_of_all *)(x->receives + 2);
+    int64_t *count = (int64_t *)(sum + 1);
+    int *from = (int *)(count + n_values), *to = from + all;
+    for (int k = 0; k < n_values; k++) {
+        count[k] = values[k].count;
+        memcpy(from + k * n_gpus, values[k].from, sizeof *from * (size_t)n_gpus);
+        memcpy(to + k * n_gpus, values[k].to, sizeof *to * (size_t)n_gpus);
+    }
+    *sum = (oly_sum_of_all){dtype, n_values, n_gpus, count, from, to};
+    x->buffers = from; /* those it sends, then those it receives */
+    x->n_sent = x->n_received = (int)all;
+    return sum;
+}
+
+oly_status oly_exchange_make_sum(oly_dtype dtype, int n_gpus, int n_values, const oly_summed *values,
+                                 oly_exchange **exchange)
+{
+    int rank = oly_world_rank(), n = oly_world_size();
+    oly_exchange *x = oly_calloc(1, sizeof *x);
+    *exchange = NULL;
+    if (!x)
+        return oly_out_of_memory(sizeof *x, "an exchange");
+    x->bytes = 2 * sizeof *x->receives + sizeof(oly_sum_of_all) + (size_t)n_values * sizeof(int64_t) +
+               2 * sizeof(int) * (size_t)n_values * (size_t)n_gpus;
+    x->receives = oly_calloc(1, x->bytes);
+    if (!x->receives)
+        return finish_making(x, oly_out_of_memory(x->bytes, "an exchange"), exchange);
+    x->n_receives = x->n_sends = 1;
+    x->sends = x->receives + 1;
+    x->sends[0].payload.peer = (rank + 1) % n;
+    exchange_message *m = &x->receives[0];
+    m->payload.peer = (rank + n - 1) % n;
+    m->payload.sum = place_sum(dtype, n_gpus, n_values, values, x);
+    for (int k = 0; k < n_values; k++)
+        m->payload.bytes += values[k].count * (int64_t)oly_dtype_size(dtype);
+    m->big = m->in_place = x->big = true;
+    m->n_chunks = (int)((m->payload.bytes - 1) / chunk_bytes() + 1);
+    return finish_making(x, OLY_OK, exchange);
+}
+
 static int other_buffer(int buffer, int n, const int *from, const int *to, int width)
 {
     for (int k = 0; k < n; k++)

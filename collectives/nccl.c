@@ -23,6 +23,7 @@ static const struct {
                  {"ncclGroupEnd", offsetof(oly_nccl, GroupEnd)},
                  {"ncclSend", offsetof(oly_nccl, Send)},
                  {"ncclRecv", offsetof(oly_nccl, Recv)},
+                 {"ncclAllReduce", offsetof(oly_nccl, AllReduce)},
                  {"ncclGetErrorString", offsetof(oly_nccl, GetErrorString)}};
 
 static bool fill(void *library)

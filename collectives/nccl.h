@@ -15,7 +15,13 @@ typedef struct oly_nccl_config { /* of version 2.14: later ones take it and fill
     int blocking;
 } oly_nccl_config;
 #define OLY_NCCL_CONFIG ((oly_nccl_config){sizeof(oly_nccl_config), 0xcafebeef, 21400, 0})
-enum { OLY_NCCL_SUCCESS = 0, OLY_NCCL_IN_PROGRESS = 7, OLY_NCCL_BYTES = 0 /* ncclInt8 */, OLY_NCCL_LEAST = 21400 };
+enum {
+    OLY_NCCL_SUCCESS = 0,
+    OLY_NCCL_IN_PROGRESS = 7,
+    OLY_NCCL_BYTES = 0 /* ncclInt8 */,
+    OLY_NCCL_SUM = 0,
+    OLY_NCCL_LEAST = 21400
+};
 typedef struct oly_nccl_comm oly_nccl_comm;
 
 typedef struct oly_nccl {
@@ -31,6 +37,8 @@ typedef struct oly_nccl {
     int (*GroupEnd)(void);
     int (*Send)(const void *from, size_t count, int type, int peer, oly_nccl_comm *comm, void *stream);
     int (*Recv)(void *to, size_t count, int type, int peer, oly_nccl_comm *comm, void *stream);
+    int (*AllReduce)(const void *from, void *to, size_t count, int type, int operation, oly_nccl_comm *comm,
+                     void *stream);
     const char *(*GetErrorString)(int result);
 } oly_nccl;
 

@@ -108,6 +108,11 @@ void oly_transport_close(void)
     chosen = &oly_transport_mpi;
 }
 
+bool oly_transport_adds(oly_dtype dtype)
+{
+    return oly_option.nccl_allreduce && chosen->adds && chosen->adds(dtype);
+}
+
 oly_way oly_transport_way(void)
 {
     return way;

@@ -21,14 +21,22 @@
  *   first message   | ticket | payload, if it has at most `small_bytes` |
  *   chunks          | the payload otherwise, cut at the same bytes on both sides |
  *
- * Partial results are boxes like all others. The order in which they are added is part of a result, so no transport adds them:
- * they are received, and reduced between two stages of the exchange (oly_exchange_outline.between).
+ * Partial results are boxes like all others. The order in which they are added is part of a result, so no transport adds them
+ * (but for sums that may be in any order, `adds`): they are received, and reduced between two stages of the exchange (oly_exchange_outline.between).
  *
  * Called by exchange.c and exchange_make.c only, in the thread that interprets a plan, when the devices have computed what is sent and
  * use no longer what is received (runtime/run/messages.c). README.md says how to add one. */
 #ifndef OLY_COLLECTIVES_TRANSPORT_H
 #define OLY_COLLECTIVES_TRANSPORT_H
 #include "pack.h"
+
+/* Values that all GPUs of the job add, with the first rank's message of the ring (oly_exchange_make_sum): behind this in memory. */
+typedef struct oly_sum_of_all {
+    oly_dtype dtype;
+    int n_values, n_gpus;
+    const int64_t *count; /* [n_values] */
+    const int *from, *to; /* [n_values][n_gpus] buffers */
+} oly_sum_of_all;
 
 /* The boxes of a message, packed one after the other. The same boxes, in the same order, at both ends. */
 typedef struct oly_payload {
@@ -37,7 +45,8 @@ typedef struct oly_payload {
     oly_walk
         *box;    /* [n_boxes] each between a device here and one of the peer's: box[k].device and box[k].peer_device */
     int64_t *at; /* [n_boxes] position of each in the packed bytes */
-    int64_t bytes;  /* packed */
+    int64_t bytes;             /* packed */
+    const oly_sum_of_all *sum; /* instead of boxes, of which there are none; NULL: boxes */
     void **sources; /* owned; [n_boxes] addresses of the boxes' buffers, if it is packed after the start; or NULL */
 } oly_payload;
 
@@ -85,6 +94,8 @@ typedef struct oly_transport {
     oly_status (*test)(void *requests, int n, int *n_done, oly_completion *done);
     /* Gives up request k of an exchange that has failed. True: its memory may still be read or written, as long as the process lives. */
     bool (*give_up)(void *requests, int k);
+    /* Does it add values of this type over all GPUs? Then payloads with a sum come to `receive`. NULL: no. */
+    bool (*adds)(oly_dtype dtype);
     /* Takes a first message that nothing here receives: its sender, which has diverged; -1: there is none. bytes: as many as a first
      * message may have. */
     int (*stray)(void *bytes);

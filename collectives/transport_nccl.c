@@ -23,6 +23,11 @@
 
 static const int64_t PATIENCE = 3000000000; /* ns; peers notice an end within one second, on other nodes in three */
 
+/* As nccl.h numbers them; 0: not added. */
+static const int nccl_type[OLY_N_DTYPES] = {
+    [OLY_INT32] = 2,   [OLY_UINT32] = 3,  [OLY_INT64] = 4,     [OLY_UINT64] = 5,
+    [OLY_FLOAT32] = 7, [OLY_FLOAT64] = 8, [OLY_COMPLEX64] = 7, [OLY_COMPLEX128] = 8};
+
 enum stage { IDLE, POSTING, LAUNCHING, MOVING };
 
 typedef struct nccl_message {
@@ -310,6 +315,8 @@ static bool is_gpu(int device)
 /* Both ends know the same devices, so both decide the same: boxes beyond the first with the same bytes are only the receiver's. */
 static bool in_place(const oly_payload *p)
 {
+    if (p->sum)
+        return true;
     int64_t next = 0;
     for (int k = 0; k < p->n_boxes; k++)
         if (is_first(p, k, &next) && (!is_gpu(p->box[k].device) || !is_gpu(p->box[k].peer_device)))
@@ -419,7 +426,8 @@ static void join_flights(nccl_requests *r)
 /* What its boxes' buffers are now: loops may swap them before the group is made. */
 static oly_status note_addresses(const oly_chunk *c, nccl_message *m)
 {
-    int n = flights.n_addresses + c->payload->n_boxes;
+    const oly_sum_of_all *sum = c->payload->sum;
+    int in_sum = sum ? sum->n_values * sum->n_gpus : 0, n = flights.n_addresses + c->payload->n_boxes + 2 * in_sum;
     if (n > flights.room) {
         int room = 2 * n + 64;
         void **more = oly_realloc(flights.address, (size_t)room * sizeof *more);
@@ -431,6 +439,8 @@ static oly_status note_addresses(const oly_chunk *c, nccl_message *m)
     m->first_address = flights.n_addresses;
     for (int k = 0; k < c->payload->n_boxes; k++)
         flights.address[flights.n_addresses++] = (char *)oly_chunk_buffer(c, k) + c->payload->box[k].offset;
+    for (int k = 0; k < 2 * in_sum; k++)
+        flights.address[flights.n_addresses++] = c->base[k < in_sum ? sum->from[k] : sum->to[k - in_sum]];
     return OLY_OK;
 }
 
@@ -546,6 +556,22 @@ static int call_for(const nccl_requests *r, int message, int k)
                        : job.nccl->Send(at, (size_t)box->bytes, OLY_NCCL_BYTES, peer, job.comm[gpu], stream);
 }
 
+/* NCCL's own all-reduce: all GPUs of the job add their values, in the order that NCCL finds best. */
+static int add_up(const nccl_message *m)
+{
+    const oly_sum_of_all *sum = m->payload->sum;
+    int in_sum = sum->n_values * sum->n_gpus, result = OLY_NCCL_SUCCESS;
+    for (int k = 0; k < in_sum && result == OLY_NCCL_SUCCESS; k++) {
+        int gpu = k % sum->n_gpus;
+        size_t count =
+            (size_t)sum->count[k / sum->n_gpus] * (sum->dtype == OLY_COMPLEX64 || sum->dtype == OLY_COMPLEX128 ? 2 : 1);
+        result =
+            job.nccl->AllReduce(flights.address[m->first_address + k], flights.address[m->first_address + in_sum + k],
+                                count, nccl_type[sum->dtype], OLY_NCCL_SUM, job.comm[gpu], job.gpus->stream(gpu));
+    }
+    return result;
+}
+
 /* Boxes between the same two GPUs are in the same order at both ends: that of the message. */
 static oly_status make_group(nccl_requests *r)
 {
@@ -555,12 +581,15 @@ static oly_status make_group(nccl_requests *r)
     for (int i = 0; i < r->n_messages; i++) {
         const oly_payload *p = r->message[i].payload;
         int64_t next = 0;
+        if (p->sum)
+            result = add_up(&r->message[i]);
         for (int k = 0; k < p->n_boxes && result == OLY_NCCL_SUCCESS; k++)
             if (is_first(p, k, &next) && p->box[k].bytes > 0)
                 result = call_for(r, i, k);
     }
     int ended = job.nccl->GroupEnd();
-    OLY_TRY(said(result == OLY_NCCL_SUCCESS ? "ncclGroupEnd" : "ncclSend or ncclRecv", result ? result : ended));
+    OLY_TRY(said(result == OLY_NCCL_SUCCESS ? "ncclGroupEnd" : "ncclSend, ncclRecv or ncclAllReduce",
+                 result ? result : ended));
     r->stage = LAUNCHING;
     return OLY_OK;
 }
@@ -679,6 +708,15 @@ static bool give_up(void *requests, int k)
     return oly_transport_mpi.give_up(r->mpi, k);
 }
 
+/* Types whose sum NCCL rounds once, as the plan's own; complex numbers are two. */
+static bool adds(oly_dtype dtype)
+{
+    for (int r = 0; r < oly_world_size(); r++)
+        if (job.ranks[r].n != job.ranks[r].n_devices)
+            return false; /* devices of one GPU are one rank of NCCL */
+    return nccl_type[dtype] > OLY_NCCL_BYTES;
+}
+
 static int stray(void *bytes)
 {
     return oly_transport_mpi.stray(bytes);
@@ -706,4 +744,5 @@ const oly_transport oly_transport_nccl = {.name = "nccl",
                                           .receive = post_receive,
                                           .test = test,
                                           .give_up = give_up,
+                                          .adds = adds,
                                           .stray = stray};

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=200
+# run: timeout=300
 # The ways of messages between emulated GPUs of different processes: NCCL, an MPI that takes memory of GPUs, MPI through pinned memory. Which one
 # a job has; exchanges and programs of the oracle on each; and faults on each: a rank that is killed, is stopped, never comes, makes another
 # call, or whose GPU fails ends the job within the time limit, with the message that CPUs have.
+#   FAULTS="nccl aware staged"  on these ways
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 [[ -e ${BUILD:-build}/tests/gpu/emulated/libnccl.so.2 ]] || { echo "built without CUDA's and NCCL's headers: skipped"; exit 77; }
 . tests/support/results.sh
-export OLYMPUS_PLATFORMS=cuda OLYMPUS_NCCL_BYTES=0 EMULATED_GPUS=8 OLYMPUS_NUM_THREADS=1
+export OLYMPUS_PLATFORMS=cuda OLYMPUS_NCCL_BYTES=0 EMULATED_GPUS=8 OLYMPUS_NUM_THREADS=1 OLYMPUS_RECORDER=0
 "$build/examples/toy" >"$scratch/why" 2>&1
 grep -q 'no such platform' "$scratch/why" && { echo "built without the platform cuda: skipped"; exit 77; }
 
@@ -38,16 +39,39 @@ status=$?
 ((status != 0 && status != 124)) && grep -q 'the host touches device memory' "$scratch/why"
 result $? 'one that does not, used without a trial, crashes'
 
+for way in nccl aware staged; do
+    declare -A named=([nccl]=NCCL [aware]='CUDA-aware MPI' [staged]='MPI and pinned memory')
+    with "${settings[$way]}" 40 2 "$build/tests/test_gpu_between" &&
+        grep -q 'all-reduce: sum over 4 devices .*, by peer copies\]' "$scratch/why" &&
+        grep -q "all-reduce: sum over 2 devices .*, by ${named[$way]}\\]" "$scratch/why"
+    result $? "explanations name $way"
+done
+
+# -- NCCL's own all-reduce: asked for, right, and in another order than the mesh's ---------------------------------------------------------
+order() { sed -n 's/^order: //p' "$scratch/why"; }
+for layout in 2x4 4x2 8x1; do
+    with '' 60 "${layout%x*}" "$build/tests/test_gpu_between"
+    status=$?
+    own=${own:-$(order)}
+    [[ $status == 0 && -n $own && $(order) == "$own" ]] && ! grep -q 'by NCCL, in an order' "$scratch/why"
+    result $? "sums keep the order of the mesh on $layout"
+    with OLYMPUS_NCCL_ALLREDUCE=1 60 "${layout%x*}" "$build/tests/test_gpu_between" &&
+        grep -q 'all-reduce: sum over 8 devices by NCCL, in an order of its own' "$scratch/why" && [[ $(order) != "$own" ]]
+    result $? "NCCL's own all-reduce on $layout"
+done
+with 'OLYMPUS_NCCL_ALLREDUCE=1 OLYMPUS_NCCL=0' 60 2 "$build/tests/test_gpu_between" && [[ $(order) == "$own" ]]
+result $? 'without NCCL sums keep the order of the mesh'
+
 # -- exchanges and programs --------------------------------------------------------------------------------------------------------------
 for aware in 1 2; do
     with "EMULATED_CUDA_AWARE=$aware" 60 2 "$build/tests/test_nccl"
     result $? "exchanges with EMULATED_CUDA_AWARE=$aware"
 done
 for way in aware staged; do
-    for layout in ${LAYOUTS:-2x4 8x1}; do
-        with "${settings[$way]}" 100 "${layout%x*}" "$build/tests/oracle" tests/oracle/heat
-        result $? "heat by $way on $layout: $(tail -n 1 "$scratch/why")"
-    done
+    with "${settings[$way]}" 100 2 "$build/tests/oracle" tests/oracle/heat
+    result $? "heat by $way on 2x4: $(tail -n 1 "$scratch/why")"
+    with "${settings[$way]}" 60 8 "$build/tests/test_gpu_between"
+    result $? "values and sums by $way on 8x1"
     with "${settings[$way]}" 60 4 "$build/tests/oracle" tests/oracle/reshard
     result $? "reshard by $way on 4x2: $(tail -n 1 "$scratch/why")"
 done
@@ -59,7 +83,7 @@ ends() {
     ((status != 0 && status != 124)) && grep -qE -- "$2" "$scratch/why"
     result $? "$1: status $status"
 }
-for way in nccl aware staged; do
+for way in ${FAULTS:-nccl aware staged}; do
     here="${settings[$way]} OLYMPUS_TIMEOUT=3"
     with "$here" 25 2 "$build/tests/test_waits" sum kill 1 /dev/null
     ends "$way: a killed rank" 'rank 1 .*(was killed|has ended)|signal 9'
@@ -70,6 +94,9 @@ for way in nccl aware staged; do
     with "$here" 25 2 "$build/tests/test_waits" sum sleep 1 /dev/null
     ends "$way: a rank that never comes" 'rank 1 is not waiting, its last call is oly_sync \(tests/ranks/test_waits.c:[0-9]+\)'
     with "$here EMULATED_GPUS=4 EMULATED_FAIL=lost:700@1" 25 2 "$build/tests/test_gpu_between" again
+    status=$?
+    cat "$build/tests/test_gpu_between.rank-1" >>"$scratch/why" # what rank 1 has printed
+    (exit $status)
     ends "$way: a lost GPU" 'rank 1: .*CUDA device [0-9] .* failed: CUDA_ERROR'
     with "$here" 60 2 "$build/tests/test_divergence"
     result $? "$way: ranks that make other calls"

@@ -2,6 +2,7 @@
 /* Gathers what an explanation contains: values and their placement, steps in order with the devices and slots
  * involved, memory at each step. For explanations only; planning and running call nothing here but oly_plan_count. */
 #include "plan/explain/explain.h"
+#include "communicator.h"
 #include "plan/cost/cost.h"
 #include "plan/model/effects.h"
 #include <stdarg.h>
@@ -252,6 +253,21 @@ static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n
 
 bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
 
+/* Where devices are GPUs. What moves between processes moves on all by the same way; within one, GPUs read each other's memory. */
+static const char *way_of(const oly_step *s)
+{
+    static const char *const names[OLY_N_WAYS] = {[OLY_WAY_HOST] = "MPI",
+                                                  [OLY_WAY_STAGED] = "MPI and pinned memory",
+                                                  [OLY_WAY_AWARE] = "CUDA-aware MPI",
+                                                  [OLY_WAY_NCCL] = "NCCL"};
+    bool apart = s->exchange || s->second || s->begun || (s->kind == OLY_STEP_REDUCTION && s->reduction.staged);
+    if (s->kind == OLY_STEP_STENCIL && s->stencil.margins[0] && s->stencil.margins[0]->n_steps)
+        return way_of(&s->stencil.margins[0]->steps[0]);
+    if (!oly_plan_on_host || !oly_step_communicates(s))
+        return NULL;
+    return apart ? names[oly_transport_way()] : "peer copies";
+}
+
 static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int branch, int depth, int64_t times)
 {
     for (int k = 0; k < b->n_steps; k++) {
@@ -265,6 +281,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .times = times,
                                 .communicates = oly_step_communicates(s),
                                 .on_host = oly_plan_on_host && oly_plan_on_host(t->plan, s),
+                                .way = way_of(s),
                                 .group = group_of(t->plan, s),
                                 .seconds = oly_cost_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));

@@ -34,7 +34,8 @@ typedef struct oly_told_step {
     int depth;
     int64_t times; /* in one run of the plan */
     bool communicates;
-    bool on_host; /* a device's share of it */
+    bool on_host;    /* a device's share of it */
+    const char *way; /* by which data moves, where devices are GPUs; else NULL */
     oly_told_group group;
     int n_reads, n_writes;
     const int *reads, *writes; /* slots, ascending */

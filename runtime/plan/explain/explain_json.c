@@ -225,6 +225,8 @@ static void transfer_json(writer *w, oly_told *told, const oly_told_step *s)
         string(w, "from", oly_tell_spec(told, s->step->transfer->from_mesh, &s->step->transfer->from));
         string(w, "to", oly_tell_spec(told, s->step->transfer->to_mesh, &s->step->transfer->to));
     }
+    if (s->way)
+        string(w, "way", s->way);
     string(w, "why", oly_tell_transfer(told, s));
     close_list(w, "}");
 }

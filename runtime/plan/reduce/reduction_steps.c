@@ -513,8 +513,8 @@ static bool stays_here(const folder *f)
     return true;
 }
 
-oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_reduction_item *items)
+static oly_status add_own_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                                     const oly_reduction_item *items)
 {
     folder f;
     int left;
@@ -528,4 +528,18 @@ oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list 
         OLY_TRY(add_stage(&f, b, axes));
     }
     return OLY_OK;
+}
+
+oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                              const oly_reduction_item *items)
+{
+    oly_reduction_item of[2][OLY_REDUCTION_TOGETHER]; /* ours, the library's */
+    int n[2] = {0, 0};
+    for (int k = 0; k < n_items; k++) {
+        bool library = oly_reduces_by_library(p, axes, &items[k]);
+        of[library][n[library]++] = items[k];
+    }
+    if (n[1] > 0)
+        OLY_TRY(oly_reduce_by_library(p, b, axes, n[1], of[1]));
+    return n[0] > 0 ? add_own_reductions(p, b, axes, n[0], of[0]) : OLY_OK;
 }

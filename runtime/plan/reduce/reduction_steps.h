@@ -48,6 +48,12 @@ enum { OLY_REDUCTION_TOGETHER = 64 };
 /* Adds the steps that reduce these values, at most OLY_REDUCTION_TOGETHER, with one combiner and element type. */
 oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
                               const oly_reduction_item *items);
+/* -- library_sum.c -- */
+/* Is it left to NCCL's own all-reduce? The same on every process. */
+bool oly_reduces_by_library(const oly_planner *p, const oly_axis_list *axes, const oly_reduction_item *item);
+oly_status oly_reduce_by_library(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                                 const oly_reduction_item *items);
+/* -- reduction_steps.c -- */
 /* Bytes of partial results from other processes that may wait at a time: a quarter of OLYMPUS_EXCHANGE_MEMORY. What
  * needs more is done in rounds, each for a part of the elements. */
 int64_t oly_reduction_limit(void);

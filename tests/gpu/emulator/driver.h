@@ -89,8 +89,8 @@ void emulated_memory_check(const void *address, size_t bytes); /* of a kernel th
 size_t emulated_memory_used(int device);
 void emulated_memory_leaks(int *blocks, size_t *bytes);
 /* Pinned host memory. */
-void emulated_pinned_add(const void *address, size_t bytes);
-bool emulated_pinned_remove(const void *address);
+EMULATED_EXPORT void emulated_pinned_add(const void *address, size_t bytes);
+EMULATED_EXPORT bool emulated_pinned_remove(const void *address);
 EMULATED_EXPORT bool emulated_pinned_has(const void *address);
 
 /* -- work: what a stream, or a node of a graph, does ------------------------------------------------------------------------------- */

@@ -53,9 +53,21 @@ typedef struct operation {
     bool begun;
 } operation;
 
+/* Of ncclAllReduce, which sends everybody's values to everybody. They are added from the last rank down, which is no order of Olympus's own. */
+typedef struct reduction {
+    struct reduction *next;
+    ncclComm_t comm;
+    const void *from;
+    void *to;
+    size_t count, bytes;
+    ncclDataType_t type;
+    char *parts; /* [ranks] but this one's */
+} reduction;
+
 typedef struct group_work {
     emulated_work work;
     ncclComm_t comm;
+    reduction *reductions;
     uint64_t turn;
     int n;
     operation op[];
@@ -64,6 +76,7 @@ typedef struct group_work {
 static __thread struct {
     int depth, n;
     operation op[MOST_OPS];
+    reduction *reductions;
     int n_starting;
     ncclComm_t starting[MOST_COMMS];
 } group;
@@ -135,6 +148,50 @@ static bool earlier_is_open(const group_work *w, int k)
     return false;
 }
 
+#define ADD_UP(kind)                                                                                                   \
+    for (size_t i = 0; i < r->count; i++) {                                                                            \
+        kind sum = ((const kind *)(part_of(r, r->comm->n - 1, own)))[i];                                               \
+        for (int k = r->comm->n - 2; k >= 0; k--)                                                                      \
+            sum += ((const kind *)(part_of(r, k, own)))[i];                                                            \
+        ((kind *)all)[i] = sum;                                                                                        \
+    }
+
+static const char *part_of(const reduction *r, int rank, const char *own)
+{
+    return rank == r->comm->rank ? own : r->parts + (size_t)rank * r->bytes;
+}
+
+static void reduce(reduction *r)
+{
+    char *own = malloc(r->bytes), *all = malloc(r->bytes);
+    if (!own || !all)
+        emulated_violation("no memory");
+    memcpy(own, emulated_memory_at("ncclAllReduce", r->from, r->bytes, false), r->bytes);
+    switch (r->type) {
+    case ncclInt32:
+    case ncclUint32: ADD_UP(uint32_t); break;
+    case ncclInt64:
+    case ncclUint64: ADD_UP(uint64_t); break;
+    case ncclFloat32: ADD_UP(float); break;
+    case ncclFloat64: ADD_UP(double); break;
+    default: emulated_violation("NCCL: a sum of type %d is not emulated", (int)r->type);
+    }
+    memcpy(emulated_memory_at("ncclAllReduce", r->to, r->bytes, true), all, r->bytes);
+    free(own);
+    free(all);
+}
+
+static void reduce_all(group_work *w)
+{
+    for (reduction *r = w->reductions, *next; r; r = next) {
+        next = r->next;
+        reduce(r);
+        free(r->parts);
+        free(r);
+    }
+    w->reductions = NULL;
+}
+
 static bool run_group(emulated_work *work, CUcontext context)
 {
     group_work *w = (group_work *)work;
@@ -157,6 +214,8 @@ static bool run_group(emulated_work *work, CUcontext context)
             receive_some(op, &with->ring[op->peer][w->comm->rank]);
         done &= op->begun && op->done == op->bytes;
     }
+    if (done)
+        reduce_all(w);
     w->comm->turn += done;
     return done;
 }
@@ -184,6 +243,16 @@ static group_work *work_of(ncclComm_t comm, CUstream stream)
                 emulated_violation("NCCL: a group uses one communicator on two streams");
             w->op[w->n++] = group.op[k];
         }
+    for (reduction **at = &group.reductions; *at;) {
+        reduction *r = *at;
+        if (r->comm != comm) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        r->next = w->reductions;
+        w->reductions = r;
+    }
     return w;
 }
 
@@ -289,6 +358,29 @@ ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int p
 ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
     return add(false, to, count, type, peer, comm, stream);
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t how,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    static const size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+    if (how != ncclSum || (unsigned)type >= sizeof bytes / sizeof *bytes || !comm)
+        return ncclInvalidArgument;
+    reduction *r = calloc(1, sizeof *r);
+    size_t all = count * bytes[type];
+    if (!r || !(r->parts = calloc(all, (size_t)comm->n)))
+        emulated_violation("no memory");
+    emulated_pinned_add(r->parts, all * (size_t)comm->n); /* it is NCCL's own */
+    *r = (reduction){group.reductions, comm, from, to, count, all, type, r->parts};
+    group.reductions = r;
+    ncclGroupStart();
+    for (int k = 0; k < comm->n; k++)
+        if (k != comm->rank) {
+            add(true, (void *)(uintptr_t)from, all, ncclInt8, k, comm, stream);
+            add(false, r->parts + (size_t)k * all, all, ncclInt8, k, comm, stream);
+        }
+    emulated_pinned_remove(r->parts);
+    return ncclGroupEnd();
 }
 
 /* -- communicators -------------------------------------------------------------------------------------------------------------------------- */
