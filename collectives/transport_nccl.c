@@ -91,6 +91,22 @@ static oly_status said(const char *call, int result)
     return result == OLY_NCCL_SUCCESS || result == OLY_NCCL_IN_PROGRESS ? OLY_OK : failed(call, result);
 }
 
+/* NCCL makes the GPU that was current before a call current again after it. Where none was, that would be GPU 0, also of processes that
+ * do not use it: each would have a context there, and half a gigabyte of its memory. So a GPU of this process is current. */
+static oly_status left(int gpu, oly_status st)
+{
+    job.gpus->leave(gpu);
+    return st;
+}
+
+static bool entered_first(void)
+{
+    bool entered = job.gpus->n > 0 && job.gpus->enter(0) == OLY_OK;
+    if (!entered)
+        oly_drop_message();
+    return entered;
+}
+
 /* -- the start: a rank of NCCL for each GPU --------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
@@ -157,7 +173,7 @@ static oly_status gather_gpus(const oly_gpu_access *gpus, bool has_nccl)
 }
 
 /* Begins all communicators of this process; they are ready some time later. */
-static oly_status begin_communicators(oly_nccl_id id)
+static oly_status begin_entered(oly_nccl_id id)
 {
     int me = oly_world_rank(), all = job.first_gpu[oly_world_size()];
     OLY_TRY(said("ncclGroupStart", job.nccl->GroupStart()));
@@ -169,6 +185,12 @@ static oly_status begin_communicators(oly_nccl_id id)
         OLY_TRY(said("ncclCommInitRankConfig", result));
     }
     return said("ncclGroupEnd", job.nccl->GroupEnd());
+}
+
+static oly_status begin_communicators(oly_nccl_id id)
+{
+    OLY_TRY(job.gpus->enter(0));
+    return left(0, begin_entered(id));
 }
 
 /* Are all communicators ready for the next call? fails as NCCL does, but later: of a rank that has ended the protocol above says more,
@@ -240,24 +262,31 @@ oly_status oly_nccl_start(const oly_gpu_access *gpus, bool *started, char *why, 
 
 static void abort_all(void)
 {
+    bool entered = job.gpus && entered_first();
     for (int g = 0; job.gpus && g < job.gpus->n; g++)
         if (job.comm[g] && !job.aborted)
             job.nccl->CommAbort(job.comm[g]);
     job.aborted = true;
+    if (entered)
+        job.gpus->leave(0);
 }
 
 /* Collective where nothing has failed: every rank has waited for its exchanges. */
 static void end_communicators(void)
 {
+    bool entered = entered_first();
+    int64_t until = oly_wait_clock() + PATIENCE;
     for (int g = 0; g < job.gpus->n; g++)
         if (job.comm[g])
             job.nccl->CommFinalize(job.comm[g]);
     bool ready = false;
-    for (int tries = 0; tries < 10000 && !ready && ask_communicators(&ready) == OLY_OK; tries++)
+    while (!ready && oly_wait_clock() < until && ask_communicators(&ready) == OLY_OK)
         sched_yield();
     for (int g = 0; g < job.gpus->n; g++)
         if (job.comm[g])
             job.nccl->CommDestroy(job.comm[g]);
+    if (entered)
+        job.gpus->leave(0);
 }
 
 void oly_nccl_end(void)
@@ -325,12 +354,6 @@ static bool in_place(const oly_payload *p)
 }
 
 /* -- on a GPU: with its context ------------------------------------------------------------------------------------------ */
-
-static oly_status left(int gpu, oly_status st)
-{
-    job.gpus->leave(gpu);
-    return st;
-}
 
 static oly_status record(int gpu, void **event)
 {
@@ -573,9 +596,8 @@ static int add_up(const nccl_message *m)
 }
 
 /* Boxes between the same two GPUs are in the same order at both ends: that of the message. */
-static oly_status make_group(nccl_requests *r)
+static oly_status group_entered(nccl_requests *r)
 {
-    OLY_TRY(pack_boxes(r));
     OLY_TRY(said("ncclGroupStart", job.nccl->GroupStart()));
     int result = OLY_NCCL_SUCCESS;
     for (int i = 0; i < r->n_messages; i++) {
@@ -592,6 +614,13 @@ static oly_status make_group(nccl_requests *r)
                  result ? result : ended));
     r->stage = LAUNCHING;
     return OLY_OK;
+}
+
+static oly_status make_group(nccl_requests *r)
+{
+    OLY_TRY(pack_boxes(r));
+    OLY_TRY(job.gpus->enter(0));
+    return left(0, group_entered(r));
 }
 
 /* Into boxes with gaps, and to the other devices that need the same bytes. */

@@ -37,7 +37,10 @@ OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
  *     global devices = [CUDA_0, CUDA_1]
  *     local devices = [CUDA_0]
  *     cpu devices = [CPU_0]
- *     CUDA_0: NVIDIA H100 80GB HBM3, 79.6 GiB, compute capability 9.0, 132 multiprocessors
+ *     CUDA_0: NVIDIA H100 80GB HBM3, 79.6 GiB, compute capability 9.0, 132 multiprocessors, PCI 0000:3b:00.0
+ *     driver: CUDA 13.0
+ *     NVRTC
+ *     no cuBLASLt, so products are Olympus's own: libcublasLt.so.13: cannot open shared object file: No such file or directory
  *     messages between processes: NCCL 2.28.9
  *
  * ranks: any rank, alone. source: print(jax.devices()), print(jax.local_devices()) */
@@ -58,6 +61,9 @@ typedef struct oly_device_counts {
                                * process of a loop may be in vain */
     int64_t on_host;       /* devices' shares of steps that the host has computed */
     int64_t bytes_on_host; /* copied for these, in both directions */
+    int64_t memory; /* bytes of arrays on this process's GPUs now: blocks that the pool holds, free ones among them */
+    int64_t memory_peak;  /* the most that were */
+    int64_t memory_limit; /* and may be: OLYMPUS_GPU_MEMORY, or what the GPUs have */
 } oly_device_counts;
 OLY_API oly_status oly_get_device_counts(oly_device_counts *counts);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_get_device_counts: what devices have computed with kernels of their own, and what the host has. */
 #include "array/function.h"
+#include "device/platform.h"
 #include "run/device_counts.h"
 
 oly_status oly_get_device_counts(oly_device_counts *counts)
@@ -16,5 +17,7 @@ oly_status oly_get_device_counts(oly_device_counts *counts)
                                   .speculated = oly_counted(&oly_device_counted.speculated),
                                   .on_host = oly_counted(&oly_device_counted.on_host),
                                   .bytes_on_host = oly_counted(&oly_device_counted.bytes_on_host)};
+    if (oly_platform_get()->memory_use)
+        oly_platform_get()->memory_use(&counts->memory, &counts->memory_peak, &counts->memory_limit);
     return OLY_OK;
 }

@@ -308,6 +308,9 @@ void oly_print_devices(void)
     }
     if (*messages)
         printf("messages between processes: %s\n", messages);
+    char line[400];
+    for (int k = 0; platform->libraries && platform->libraries(k, line, sizeof line); k++)
+        printf("%s\n", line);
     bool wanted = strcmp(platform->name, "cpu") == 0 && strstr(oly_option.platforms, "cuda");
     if (wanted && *oly_platform_given_up())
         printf("no GPU: %s\n", oly_platform_given_up());

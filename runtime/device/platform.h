@@ -52,6 +52,10 @@ typedef struct oly_platform {
     void (*stop)(void);
     /* The device's kind and memory, for people; as snprintf. NULL: nothing is said. */
     int (*describe)(int device, char *text, size_t size);
+    /* Line k of what they compute with beside kernels of Olympus, and what of it is missing; false: there are no more. NULL: none. */
+    bool (*libraries)(int k, char *text, size_t size);
+    /* Bytes of the memories of this process's devices that are in use, the most that were, and may be. NULL: not counted. */
+    void (*memory_use)(int64_t *now, int64_t *most, int64_t *limit);
 
     /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
     bool (*allocate)(int memory, size_t bytes, void **data);

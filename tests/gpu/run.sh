@@ -9,7 +9,7 @@
 #   --emulated        on the emulated GPU (tests/gpu/emulated): everything but figures
 #   --platform NAME   instead of cuda; cpu tries this script itself
 #   --minutes N       for all steps together (10)
-#   STEP              only these: machine oracle examples processes sanitizers rates bench peers
+#   STEP              only these: machine oracle rates bench peers examples processes sanitizers
 set -u
 cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build}
@@ -26,7 +26,7 @@ while (($#)); do
     esac
     shift
 done
-((${#steps[@]})) || steps=(machine oracle examples processes sanitizers rates bench peers)
+((${#steps[@]})) || steps=(machine oracle rates bench peers examples processes sanitizers)
 out=${out:-$PWD/gpu-run}
 mkdir -p "$out" || exit
 end=$((SECONDS + 60 * minutes))
@@ -34,9 +34,23 @@ export RUN_EMULATED=$emulated RUN_PLATFORM=$platform RUN_OUT=$out
 passed=0 failed=0 skipped=0
 ((${#inside[@]})) || : >"$out/report.txt"
 
+# Where CUDA and the packages of Python that bring it (as JAX's do) are installed without telling the loader. Programs of others are run
+# with the loader's own path: what travels in the archive is not for them.
+[[ ${RUN_OWN_PATH+set} ]] || export RUN_OWN_PATH=${LD_LIBRARY_PATH-}
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+[[ $platform != cuda || $emulated || ${#inside[@]} != 0 ]] || {
+    packages=$(python3 -c 'import glob, site, sys
+folders = site.getsitepackages() + [site.getusersitepackages()] + sys.path
+print(":".join(sorted({f for s in folders if s for f in glob.glob(s + "/nvidia/*/lib")})))' 2>/dev/null)
+    [[ ! -d $toolkit/lib64 ]] || packages=$toolkit/lib64${packages:+:$packages}
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$packages PATH=$PATH:$toolkit/bin
+}
+others() { LD_LIBRARY_PATH=$RUN_OWN_PATH "$@"; }
+
 # What travels in the archive is used where the machine has none.
 if [[ -d bundle ]]; then
     here=$PWD/bundle
+    export OMPI_MCA_btl_vader_single_copy_mechanism=none # which containers forbid
     export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$here/bin:$PATH
     export OPAL_PREFIX=$here OPAL_BINDIR=$here/bin OPAL_LIBDIR=$here/lib OPAL_PKGLIBDIR=$here/openmpi OPAL_DATADIR=$here/share
     export OPAL_PKGDATADIR=$here/share/openmpi OPAL_SYSCONFDIR=$here/etc PMIX_INSTALL_PREFIX=$here PMIX_PKGLIBDIR=$here/pmix
@@ -102,8 +116,9 @@ machine() {
     elif [[ $emulated ]]; then
         echo "the emulated GPU"
     else
-        nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv || return
+        others nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv || return
     fi
+    on 1x2 "$BUILD/examples/matmul" --size 64 --devices # which libraries there are, too
     on 1x8 "$BUILD/examples/toy"
 }
 
@@ -194,7 +209,7 @@ for name in "${steps[@]}"; do
         if [[ $emulated || $platform == cpu ]]; then
             skip peers "needs a real GPU"
         else
-            step peers 120 python3 tests/gpu/peers.py
+            step peers 120 others python3 tests/gpu/peers.py
             report "JAX and CuPy" && sed 's/^/    /' "$out/peers" >>"$out/report.txt"
         fi
         ;;

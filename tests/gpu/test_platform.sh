@@ -62,6 +62,16 @@ says 'a GPU that is lost later' 'OLY_DEVICE_FAILED' OLYMPUS_PLATFORMS=cuda OLYMP
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 tests/gpu/emulated "$build/tests/test_gpu_shards" >"$scratch/why" 2>&1 &&
     grep -q 'CUDA_1: Emulated GPU, .* GiB, compute capability' "$scratch/why"
 result $? 'shards in device memory; devices are printed'
+# Libraries without any function are as good as none.
+mkdir "$scratch/none"
+for library in libnvrtc libcublasLt; do : | "${CC:-cc}" -shared -x c - -o "$scratch/none/$library.so.13"; done
+LD_LIBRARY_PATH=$scratch/none:$(realpath "$build")/tests/gpu/emulated OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=4 OLYMPUS_COMPILE_AFTER=0 \
+    "$build/examples/matmul" --size 40 --devices >"$scratch/why" 2>&1 </dev/null && grep -q '^no NVRTC, so .* interpreted: ' "$scratch/why" &&
+    grep -q '^no cuBLASLt, so .*: ' "$scratch/why" && grep -q '^driver: CUDA 13.0' "$scratch/why" && grep -q 'elements from 20 to 20' "$scratch/why"
+result $? 'neither NVRTC nor cuBLASLt: told, and computed'
+gpu 2x2 "$build/examples/matmul" --size 16 --devices >"$scratch/why" 2>&1 && grep -q '^NVRTC$' "$scratch/why" && grep -q '^cuBLASLt$' "$scratch/why" &&
+    grep -q '^messages between processes: MPI and pinned memory .*two ranks.* share a GPU' "$scratch/why"
+result $? 'libraries are listed, and how messages go'
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 tests/gpu/emulated "$build/tests/test_gpu_detours" >"$scratch/why" 2>&1
 result $? 'what has kernels is not computed on the host'
 OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=2 BUILD=$build tests/gpu/emulated "$build/tests/test_gpu_steps" >"$scratch/why" 2>&1

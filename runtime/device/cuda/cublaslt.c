@@ -12,7 +12,10 @@ _Static_assert(sizeof oly_cublaslt == sizeof symbols, "one pointer for each name
 
 bool oly_cublaslt_open(const char **why)
 {
-    static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+    /* Where the toolkit is installed without telling the loader, its usual folder. */
+    static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                        "/usr/local/cuda/lib64/libcublasLt.so.13",
+                                        "/usr/local/cuda/lib64/libcublasLt.so.12", NULL};
     static oly_late_library library = {
         .files = files, .symbols = symbols, .addresses = (void **)&oly_cublaslt, .n = sizeof symbols / sizeof *symbols};
     bool there = oly_late_library_open(&library);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The platform "cuda". See cuda.h, and device/platform.h for the cells. */
 #include "device/cuda/cuda.h"
+#include "device/cuda/cublaslt.h"
 #include "device/cuda/gpus.h"
+#include "device/cuda/nvrtc.h"
 #include "core/option.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +19,34 @@ static int describe(int device, char *text, size_t size)
             n += snprintf(linked + n, sizeof linked - (size_t)n, "%s %s", n ? "," : ", NVLink to", oly_gpu_at(k)->pci);
     return snprintf(text, size, "%s, %.1f GiB, compute capability %d.%d, %d multiprocessors, PCI %s%s", g->name,
                     (double)g->bytes / (1 << 30), g->major, g->minor, g->processors, g->pci, linked);
+}
+
+static bool libraries(int k, char *text, size_t size)
+{
+    int version = oly_cuda_driver_version();
+    const char *no_nvrtc = oly_nvrtc_missing(), *why = NULL;
+    if (k == 0)
+        snprintf(text, size, "driver: CUDA %d.%d", version / 1000, version / 10 % 100);
+    else if (k == 1 && no_nvrtc)
+        snprintf(text, size, "no NVRTC, so elementwise groups are interpreted: %s", no_nvrtc);
+    else if (k == 1)
+        snprintf(text, size, "NVRTC");
+    else if (k == 2 && !oly_cublaslt_open(&why))
+        snprintf(text, size, "no cuBLASLt, so products are Olympus's own: %s", why);
+    else if (k == 2)
+        snprintf(text, size, "cuBLASLt");
+    return k < 3;
+}
+
+static void memory_use(int64_t *now, int64_t *most, int64_t *limit)
+{
+    *now = *most = *limit = 0;
+    for (int k = 0; k < oly_gpu_count(); k++) {
+        const oly_gpu *g = oly_gpu_at(k);
+        *now += (int64_t)atomic_load(&g->used);
+        *most += (int64_t)atomic_load(&g->peak);
+        *limit += (int64_t)g->most;
+    }
 }
 
 /* -- CPU devices beside the GPUs: their memory is the host's, and their work is complete when a function returns ------------------ */
@@ -98,6 +129,8 @@ static const oly_platform cuda = {.name = "cuda",
                                   .start = oly_gpus_start,
                                   .stop = oly_gpus_stop,
                                   .describe = describe,
+                                  .libraries = libraries,
+                                  .memory_use = memory_use,
                                   .allocate = allocate,
                                   .release = release,
                                   .read = read_bytes,

@@ -11,7 +11,8 @@ bool oly_cuda_allocate(int memory, size_t bytes, void **data)
 {
     oly_gpu *g = oly_cuda_device_at(memory)->gpu;
     CUdeviceptr at = 0;
-    if (bytes > g->most - atomic_load(&g->used) || oly_gpu_enter(g) != OLY_OK)
+    size_t before = atomic_load(&g->used);
+    if (bytes > g->most || before > g->most - bytes || oly_gpu_enter(g) != OLY_OK)
         return false;
     CUresult result = oly_driver.cuMemAllocFromPoolAsync(&at, bytes, g->pool, g->memory_stream);
     if (result == CUDA_SUCCESS) /* other streams use it at once */

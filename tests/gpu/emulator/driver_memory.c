@@ -55,6 +55,8 @@ CUresult cuMemFree(CUdeviceptr address)
 static CUresult take_in_order(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     emulated_block *block;
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult r = take(address, pool->device, bytes, RESERVED, &block);
     if (r != CUDA_SUCCESS)
         return r;
@@ -405,6 +407,8 @@ CUresult cuMemcpy3D(const CUDA_MEMCPY3D *copy)
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *copy, CUstream stream)
 {
     CUDA_MEMCPY3D c = in_layers(copy);
+    if (copy->srcPitch > INT32_MAX || copy->dstPitch > INT32_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH */
+        return CUDA_ERROR_INVALID_VALUE;
     return cuMemcpy3DAsync(&c, stream);
 }
 

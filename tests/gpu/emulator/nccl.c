@@ -312,6 +312,8 @@ ncclResult_t ncclGroupEnd(void)
         emulated_violation("ncclGroupEnd without ncclGroupStart");
     if (--group.depth > 0)
         return ncclSuccess;
+    if (!emulated_context())
+        emulated_violation("NCCL: a group ends while no GPU is current: NCCL would make GPU 0 so, and a context there");
     emulated_lock();
     ncclResult_t result = end_group();
     emulated_unlock();
