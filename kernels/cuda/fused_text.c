@@ -286,23 +286,23 @@ static bool is_narrow(uint8_t dtype)
 }
 
 /* Register r as an operand of type dtype of a formula. */
-static void write_operand(writer *w, int r, uint8_t dtype)
+static void write_operand(oly_text *text, int r, uint8_t dtype)
 {
     if (is_narrow(dtype))
-        oly_text_add(&w->text, "oly_widened(OLY_T_%s, r%d)", suffixes[dtype], r);
+        oly_text_add(text, "oly_widened(OLY_T_%s, r%d)", suffixes[dtype], r);
     else
-        oly_text_add(&w->text, "r%d", r);
+        oly_text_add(text, "r%d", r);
 }
 
-static void write_formula(writer *w, const oly_tile_instruction *c)
+static void write_formula(oly_text *text, const oly_tile_instruction *c)
 {
     bool rounds = is_narrow(c->dtype) && c->to == c->dtype, bits = c->op == OLY_TILE_nextafter && is_narrow(c->dtype);
     if (bits) {
-        oly_text_add(&w->text, "next_after_%s(r%d, r%d)", suffixes[c->dtype], c->in[0], c->in[1]);
+        oly_text_add(text, "next_after_%s(r%d, r%d)", suffixes[c->dtype], c->in[0], c->in[1]);
         return;
     }
     if (rounds)
-        oly_text_add(&w->text, "(%s)oly_narrowed(OLY_T_%s, ", type_names[c->to], suffixes[c->to]);
+        oly_text_add(text, "(%s)oly_narrowed(OLY_T_%s, ", type_names[c->to], suffixes[c->to]);
     const char *name = c->op == OLY_TILE_fma            ? "fma"
                        : c->op == OLY_TILE_threefry2x32 ? "threefry2x32"
                        : c->op == OLY_TILE_random_bits  ? "random_bits"
@@ -310,12 +310,37 @@ static void write_formula(writer *w, const oly_tile_instruction *c)
     const char *of = c->op == OLY_TILE_threefry2x32 || c->op == OLY_TILE_random_bits
                          ? "u64"
                          : suffixes[is_narrow(c->dtype) ? OLY_FLOAT32 : c->dtype];
-    oly_text_add(&w->text, "oly_op_%s_%s(", name, of);
+    oly_text_add(text, "oly_op_%s_%s(", name, of);
     for (int k = 0; k < 3 && c->in[k] >= 0; k++) {
-        oly_text_add(&w->text, k ? ", " : "");
-        write_operand(w, c->in[k], c->dtype);
+        oly_text_add(text, k ? ", " : "");
+        write_operand(text, c->in[k], c->dtype);
     }
-    oly_text_add(&w->text, rounds ? "))" : ")");
+    oly_text_add(text, rounds ? "))" : ")");
+}
+
+const char *oly_cuda_type_name(int dtype)
+{
+    return type_names[dtype];
+}
+
+void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c)
+{
+    const char *to = type_names[c->to];
+    if (c->op == OLY_TILE_select)
+        oly_text_add(text, "r%d ? r%d : r%d", c->in[0], c->in[1], c->in[2]);
+    else if (c->op == OLY_TILE_copy)
+        oly_text_add(text, "oly_as<%s>(oly_put(r%d))", to, c->in[0]);
+    else if (c->op == OLY_TILE_convert)
+        oly_text_add(text, "oly_as<%s>(oly_convert(OLY_T_%s, OLY_T_%s, oly_put(r%d)))", to, suffixes[c->dtype],
+                     suffixes[c->to], c->in[0]);
+    else
+        write_formula(text, c);
+}
+
+void oly_cuda_write_number(oly_text *text, int dtype, const char *number)
+{
+    oly_text_add(text, "oly_as<%s>(oly_convert(OLY_T_i64, OLY_T_%s, oly_put((int64_t)(%s))))", type_names[dtype],
+                 suffixes[dtype], number);
 }
 
 static void write_instruction(writer *w, const oly_tile_instruction *c, int *iota, int *splat)
@@ -323,14 +348,7 @@ static void write_instruction(writer *w, const oly_tile_instruction *c, int *iot
     const char *to = type_names[c->to];
     const oly_tile_program *p = w->g->program;
     oly_text_add(&w->text, "        r%d = ", c->out);
-    if (c->op == OLY_TILE_select) {
-        oly_text_add(&w->text, "r%d ? r%d : r%d", c->in[0], c->in[1], c->in[2]);
-    } else if (c->op == OLY_TILE_copy) {
-        oly_text_add(&w->text, "oly_as<%s>(oly_put(r%d))", to, c->in[0]);
-    } else if (c->op == OLY_TILE_convert) {
-        oly_text_add(&w->text, "oly_as<%s>(oly_convert(OLY_T_%s, OLY_T_%s, oly_put(r%d)))", to, suffixes[c->dtype],
-                     suffixes[c->to], c->in[0]);
-    } else if (c->op == OLY_TILE_splat) {
+    if (c->op == OLY_TILE_splat) {
         oly_text_add(&w->text, "oly_as<%s>(oly_words(task.value%d[0], task.value%d[1]))", to, *splat, *splat);
         ++*splat;
     } else if (c->op == OLY_TILE_iota) {
@@ -343,7 +361,7 @@ static void write_instruction(writer *w, const oly_tile_instruction *c, int *iot
         oly_text_add(&w->text, "))))");
         ++*iota;
     } else {
-        write_formula(w, c);
+        oly_cuda_write_operation(&w->text, c);
     }
     oly_text_add(&w->text, ";\n");
 }

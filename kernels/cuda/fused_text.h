@@ -3,6 +3,7 @@
  * not on extents, strides, constants and addresses: those are in the task. Called by launch_tile.c. */
 #ifndef OLY_CUDA_FUSED_TEXT_H
 #define OLY_CUDA_FUSED_TEXT_H
+#include "core/text.h"
 #include "cuda/launch.h"
 
 /* A program and the box it runs over, with merged dimensions. */
@@ -19,4 +20,10 @@ typedef struct oly_cuda_group {
 /* Launches the group's own kernel (l->generated). *launched: false where there is none (yet), or its task would be too large: the group must
  * be interpreted. */
 oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, bool *launched);
+
+/* For other generated kernels (field_text.c): C++'s name of a type; an expression for an instruction (neither splat nor iota) on variables
+ * r<register>; and for a whole number converted to a type. */
+const char *oly_cuda_type_name(int dtype);
+void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c);
+void oly_cuda_write_number(oly_text *text, int dtype, const char *number);
 #endif

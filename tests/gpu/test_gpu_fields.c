@@ -2,7 +2,7 @@
 /* run: devices=8  Loops over several fields on GPUs have the CPU's bits and do not go through the host: known equations and random bodies, one to
  * three dimensions, any number of steps in a pass, kernels interpreted and generated, borders computed after messages. Where there is no
  * GPU, CPUs are compared with themselves. tests/gpu/test_field_loops.sh runs it on emulated GPUs.
- *   FIELD_LOOPS=first,last   other random bodies */
+ *   FIELD_LOOPS=first,last   other random bodies      FIELD_LOOPS_SHORT=1   fewer models and variants, as where no GPU is asked for */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
@@ -107,6 +107,30 @@ static void automaton(oly_array i, oly_array *c, void *user)
     c[1] = oly_rem(oly_add(age, alive), 5);
 }
 
+/* Two that react and spread, in any number of dimensions. */
+static void reaction(oly_array i, oly_array *c, void *user)
+{
+    const model *m = user;
+    oly_array u = c[0], v = c[1], spread_u = oly_mul(u, u), spread_v = v;
+    (void)i;
+    for (int d = 0; d < m->rank; d++) {
+        spread_u = oly_add(spread_u, oly_mul(0.1, oly_add(oly_roll(u, 1, d), oly_roll(u, -1, d))));
+        spread_v = oly_sub(spread_v, oly_mul(0.05, oly_sub(oly_roll(v, 2, d), oly_mul(v, oly_roll(u, -1, d)))));
+    }
+    c[0] = oly_mul(0.4, oly_add(spread_u, oly_mul(u, v)));
+    c[1] = oly_mul(0.7, oly_sub(spread_v, oly_mul(0.1, c[0])));
+}
+
+/* Two steps are kept, and the one before them. */
+static void three_levels(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array next = oly_mul(0.45, oly_add(oly_mul(c[0], oly_roll(c[0], 1, 0)), oly_add(c[2], oly_roll(c[1], -3, 1))));
+    c[2] = c[1];
+    c[1] = c[0];
+    c[0] = next;
+}
+
 /* -- random bodies -------------------------------------------------------------------------------------------------------- */
 
 static int draw(model *m, int64_t n)
@@ -190,6 +214,28 @@ static model random_model(int number)
     }
     m.seed = m.state;
     return m;
+}
+
+/* Large enough for several tiles of a block, with passes of more steps than a launch takes. */
+static int make_deep_models(model *models)
+{
+    static const model deep[] = {
+        {"Gray-Scott", 2, 2, 15, {{150, 130}, {150, 130}}, OLY_FLOAT32, "x=4, y=2", "x, y", .body = gray_scott},
+        {"a line", 2, 1, 60, {{4000}, {4000}}, OLY_FLOAT32, "x=8", "x", .body = reaction},
+        {"a cube", 2, 3, 9, {{40, 44, 36}, {40, 44, 36}}, OLY_FLOAT32, "x=4, y=2", "x, y", .body = reaction},
+        {"three levels",
+         3,
+         3,
+         7,
+         {{24, 28, 36}, {24, 28, 36}, {24, 28, 36}},
+         OLY_FLOAT64,
+         "x=4, y=2",
+         "x, y",
+         .body = three_levels},
+        {"Maxwell", 3, 2, 13, {{100, 90}, {100, 89}, {99, 90}}, OLY_FLOAT32, "x=4, y=2", "x, y", .body = maxwell},
+    };
+    memcpy(models, deep, sizeof deep);
+    return sizeof deep / sizeof *deep;
 }
 
 static int make_models(model *models)
@@ -305,6 +351,15 @@ static char *explained(model *m)
     return text;
 }
 
+static bool is_short(void)
+{
+    static int yes = -1; /* as the program was started */
+    const char *platforms = getenv("OLYMPUS_PLATFORMS");
+    if (yes < 0)
+        yes = getenv("FIELD_LOOPS_SHORT") || !platforms || !strstr(platforms, "cuda");
+    return yes;
+}
+
 typedef struct variant {
     const char *name, *platforms, *disabled, *compile_after, *halo_steps;
 } variant;
@@ -322,11 +377,11 @@ static void begin(const variant *v)
     oly_init(NULL, NULL);
 }
 
-static void check_variants(const variant *variants, int n_variants, int first, int every)
+static void check_variants(int (*make)(model *), const variant *variants, int n_variants, int first, int every)
 {
     static model models[MOST_MODELS];
     static char *bits[MOST_MODELS];
-    int n = make_models(models);
+    int n = make(models);
     for (int v = 0; v < n_variants; v++) {
         begin(&variants[v]);
         for (int k = first; k < n; k += every)
@@ -357,14 +412,68 @@ static void interpreted_loops_have_the_bits_of_cpus(void **state)
 {
     static const variant variants[] = {
         {"CPUs", "cpu", "", "100000000", "0"},
-        {"the interpreter", NULL, "", "100000000", "1"},
-        {"the interpreter", NULL, "", "100000000", "3"},
         {"the interpreter", NULL, "", "100000000", "0"},
-        {"the interpreter, no taps of machine code", NULL, "compiled-groups", "100000000", "2"},
+        {"the interpreter, no taps of machine code", NULL, "compiled-groups", "100000000", "3"},
+        {"the interpreter", NULL, "", "100000000", "1"},
         {"everything at once", NULL, "tile-overlap", "100000000", "2"},
     };
     (void)state;
-    check_variants(variants, sizeof variants / sizeof *variants, 0, 1);
+    check_variants(make_models, variants, is_short() ? 3 : sizeof variants / sizeof *variants, 0, is_short() ? 2 : 1);
+}
+
+/* Kernels of the test programs are compiled by the host's compiler, a second each: every third model. */
+static void blocks_have_the_bits_of_cpus(void **state)
+{
+    static const variant variants[] = {
+        {"CPUs", "cpu", "", "100000000", "0"},
+        {"blocks", NULL, "", "0", "3"},
+        {"blocks", NULL, "", "0", "0"},
+        {"blocks", NULL, "", "0", "1"},
+    };
+    static const variant alone[] = {
+        {"CPUs", "cpu", "", "100000000", "0"},
+        {"kernels for each stage", NULL, "blocked-passes", "0", "2"},
+    };
+    int first = getenv("FIELD_LOOPS_FIRST") ? atoi(getenv("FIELD_LOOPS_FIRST")) : 0;
+    (void)state;
+    check_variants(make_models, variants, is_short() ? 2 : sizeof variants / sizeof *variants, first, 3);
+    if (!is_short())
+        check_variants(make_models, alone, sizeof alone / sizeof *alone, first, 9);
+}
+
+static void deep_passes_have_the_bits_of_cpus(void **state)
+{
+    static const variant variants[] = {
+        {"CPUs", "cpu", "", "100000000", "2"},
+        {"blocks", NULL, "", "0", "40"},
+        {"blocks", NULL, "", "0", "9"},
+    };
+    (void)state;
+    check_variants(make_deep_models, variants, is_short() ? 2 : sizeof variants / sizeof *variants, 0,
+                   is_short() ? 3 : 1);
+}
+
+/* Steps of a pass are one launch of each device. */
+static void blocks_take_fewer_launches(void **state)
+{
+    static const variant variants[] = {{"stages", NULL, "blocked-passes", "100000000", "2"},
+                                       {"blocks", NULL, "", "0", "2"}};
+    int64_t launches[2];
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        model models[MOST_MODELS];
+        size_t bytes;
+        make_models(models);
+        begin(&variants[v]);
+        OLY_SCOPE
+        {
+            free(run(&models[0], &bytes, &launches[v]));
+            free(run(&models[0], &bytes, &launches[v]));
+        }
+        assert_int_equal(oly_finalize(), 0);
+    }
+    if (launches[0] && launches[1] >= launches[0])
+        fail_msg("%d launches stage by stage, %d in blocks", (int)launches[0], (int)launches[1]);
 }
 
 static void explanations_say_that_loops_are_on_the_device(void **state)
@@ -391,6 +500,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(interpreted_loops_have_the_bits_of_cpus),
+        cmocka_unit_test(blocks_have_the_bits_of_cpus),
+        cmocka_unit_test(deep_passes_have_the_bits_of_cpus),
+        cmocka_unit_test(blocks_take_fewer_launches),
         cmocka_unit_test(explanations_say_that_loops_are_on_the_device),
     };
     return CHECK_MAIN(tests);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes over fields on a GPU. See fields.h.
  *
- * Stage by stage: every box of every stage of every step is one launch of an elementwise kernel, whose operands are read at an offset.
+ * In blocks, where the loop's kernel is compiled (blocked_fields.h); else stage by stage: every box of every stage of every step is one launch of an elementwise kernel, whose operands are read at an offset.
  * What lies between stages is in scratch memory; where that would be too large, a device's part is computed in several tiles, as on
  * CPUs, but large ones. No value depends on the division. */
 #include "run/cuda/fields.h"
 #include "core/min_max.h"
 #include "core/optimisation.h"
+#include "run/cuda/blocked_fields.h"
 #include <string.h>
 
 /* Of scratch memory: less than what launcher.c keeps between steps. */
@@ -25,41 +26,13 @@ static oly_tile_instruction splat(oly_dtype dtype, int out)
     return i;
 }
 
-/* c0 x0, then + ct xt, each rounded once, as oly_taps_run. */
 static oly_status launch_taps(const oly_cuda_launcher *l, const oly_field_box *b)
 {
-    enum { COEFFICIENT = OLY_STENCIL_TAPS, SUM };
-    const oly_tiling_piece *piece = b->piece;
-    oly_tile_instruction code[2 * OLY_STENCIL_TAPS];
+    oly_cuda_taps taps;
     oly_tile_operand loads[OLY_STENCIL_TAPS];
-    int16_t from[OLY_STENCIL_TAPS], to = SUM;
-    uint8_t dtypes[OLY_STENCIL_TAPS], dtype = (uint8_t)b->dtype;
-    for (int t = 0; t < piece->n_taps; t++) {
-        loads[t] = b->loads[piece->tap[t]];
-        from[t] = (int16_t)t;
-        dtypes[t] = dtype;
-        code[2 * t] = splat(b->dtype, COEFFICIENT);
-        if (b->dtype == OLY_FLOAT32)
-            code[2 * t].value.f32 = (float)piece->coefficient[t];
-        else
-            code[2 * t].value.f = piece->coefficient[t];
-        oly_tile_instruction *sum = &code[2 * t + 1];
-        *sum = splat(b->dtype, SUM + (t & 1));
-        sum->op = t == 0 ? OLY_TILE_mul : OLY_TILE_fma;
-        sum->in[0] = COEFFICIENT;
-        sum->in[1] = (int16_t)t;
-        sum->in[2] = t == 0 ? -1 : to;
-        to = sum->out;
-    }
-    const oly_tile_program program = {.n_instructions = 2 * piece->n_taps,
-                                      .instructions = code,
-                                      .n_loads = piece->n_taps,
-                                      .n_stores = 1,
-                                      .load_register = from,
-                                      .load_dtype = dtypes,
-                                      .store_register = &to,
-                                      .store_dtype = &dtype,
-                                      .n_registers = SUM + 2};
+    const oly_tile_program program = oly_cuda_taps_program(b->piece, b->dtype, &taps);
+    for (int k = 0; k < b->piece->n_taps; k++)
+        loads[k] = b->loads[b->piece->tap[k]];
     return oly_cuda_tile(l, &program, b->box, loads, b->store);
 }
 
@@ -142,12 +115,16 @@ static oly_status launch_region(const oly_cuda_launcher *l, oly_field_tile *t, c
     oly_cuda_launcher own = *l;
     int64_t extent[OLY_TILING_RANK], at[OLY_TILING_RANK];
     int rank = t->sweep->tiling->form.rank;
-    size_t bytes = choose_tile(t->sweep, r, extent);
     void *memory = NULL;
+    bool can, done;
+    OLY_TRY(oly_cuda_launch_blocked(l, t, r, &can, &done));
+    if (done)
+        return OLY_OK;
+    size_t bytes = choose_tile(t->sweep, r, extent);
     if (bytes)
         OLY_TRY(l->scratch(l->context, bytes, &memory));
     t->memory = memory;
-    if (!oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS))
+    if (can || !oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS)) /* the loop's own kernel is being compiled */
         own.generated = NULL;
     oly_field_buffers(t->sweep->tiling, t->sweep->pass, extent, t->window, &t->buffer_bytes);
     memcpy(at, r->lo, sizeof at);
