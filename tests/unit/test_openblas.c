@@ -32,7 +32,7 @@ static void test_rule(void **state)
 
 enum { N = 160 };
 
-/* Processor seconds of one product of N x N matrices, which is checked. */
+/* Processor seconds of one product of N x N matrices, which is checked. The seconds are for the reader: on a busy machine they decide nothing. */
 static double product(void)
 {
     static float a[N * N], b[N * N], c[N * N];
@@ -76,7 +76,6 @@ static void test_choice(void **state)
         assert_string_equal(openblas_get_corename(), "SkylakeX");
     print_message("a product of %d^3 by the kernels for Zen: %.0f us, by those for %s: %.0f us\n", N, before * 1e5,
                   openblas_get_corename(), after * 1e5);
-    assert_true(after < 1.3 * before);
     assert_false(oly_openblas_use("no such core"));
 }
 
