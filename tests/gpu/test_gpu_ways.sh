@@ -4,7 +4,7 @@
 # The ways of messages between emulated GPUs of different processes: NCCL, an MPI that takes memory of GPUs, MPI through pinned memory. Which one
 # a job has; exchanges and programs of the oracle on each; and faults on each: a rank that is killed, is stopped, never comes, makes another
 # call, or whose GPU fails ends the job within the time limit, with the message that CPUs have.
-#   FAULTS="nccl aware staged"  on these ways
+#   FAULTS="nccl aware staged"  on these ways; by default on one of the last two, drawn and printed (those of NCCL: test_nccl_faults.sh)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 [[ -e ${BUILD:-build}/tests/gpu/emulated/libnccl.so.2 ]] || { echo "built without CUDA's and NCCL's headers: skipped"; exit 77; }
@@ -83,7 +83,10 @@ ends() {
     ((status != 0 && status != 124)) && grep -qE -- "$2" "$scratch/why"
     result $? "$1: status $status"
 }
-for way in ${FAULTS:-nccl aware staged}; do
+drawn=(aware staged)
+FAULTS=${FAULTS:-${drawn[RANDOM % 2]}}
+echo "FAULTS=$FAULTS"
+for way in $FAULTS; do
     here="${settings[$way]} OLYMPUS_TIMEOUT=3"
     with "$here" 25 2 "$build/tests/test_waits" sum kill 1 /dev/null
     ends "$way: a killed rank" 'rank 1 .*(was killed|has ended)|signal 9'
