@@ -102,7 +102,7 @@ for fault in '' graph:1+ graph:3; do
     result $? "segments of plans are replayed as graphs${fault:+; EMULATED_FAIL=$fault}"
 done
 for fault in '' bias:1+; do
-    OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 EMULATED_FAIL=$fault tests/gpu/emulated "$build/tests/test_gpu_epilogues" >"$scratch/why" 2>&1
+    OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 env ${fault:+EMULATED_FAIL=$fault} tests/gpu/emulated "$build/tests/test_gpu_epilogues" >"$scratch/why" 2>&1
     result $? "the bias of products in the library's epilogue${fault:+; EMULATED_FAIL=$fault}"
 done
 # Meshes take GPUs that are linked one after the other.
