@@ -267,7 +267,7 @@ static void abort_all(void)
         if (job.comm[g] && !job.aborted)
             job.nccl->CommAbort(job.comm[g]);
     job.aborted = true;
-    if (entered)
+    if (job.gpus && entered)
         job.gpus->leave(0);
 }
 
