@@ -90,28 +90,44 @@ static int await(pid_t child)
     return -1;
 }
 
-bool oly_device_trial(char *why, size_t room)
+/* What the trial came to, or `tried` false if nothing is known of MPI: the program did not start or did not end. */
+typedef struct finding {
+    bool tried, works;
+    char why[160];
+} finding;
+
+static void try_once(const char *path, finding *f)
 {
 #define TEXT_OF(name, number, text) {number, text},
     static const struct {
         int number;
         const char *text;
     } outcomes[] = {OLY_AWARE_OUTCOMES(TEXT_OF)};
-    char path[OLY_PROGRAM_PATH_BYTES];
     pid_t child;
-    if (!oly_find_own_program("olyaware", "launch", path)) {
-        snprintf(why, room, "the program olyaware, which tries MPI with memory of GPUs, is not beside the library");
-        return false;
-    }
     int failed = start(path, &child);
     if (failed) {
-        snprintf(why, room, "the trial of MPI with memory of a GPU did not start: %s", strerror(failed));
-        return false;
+        snprintf(f->why, sizeof f->why, "the trial of MPI with memory of a GPU did not start: %s", strerror(failed));
+        return;
     }
     int status = await(child);
-    snprintf(why, room, "the trial of MPI with memory of a GPU %s", status < 0 ? "did not end" : "crashed");
-    for (size_t k = 0; status >= 0 && WIFEXITED(status) && k < sizeof outcomes / sizeof *outcomes; k++)
+    f->tried = status >= 0;
+    f->works = f->tried && WIFEXITED(status) && WEXITSTATUS(status) == OLY_AWARE_WORKS;
+    snprintf(f->why, sizeof f->why, "the trial of MPI with memory of a GPU %s", f->tried ? "crashed" : "did not end");
+    for (size_t k = 0; f->tried && WIFEXITED(status) && k < sizeof outcomes / sizeof *outcomes; k++)
         if (outcomes[k].number == WEXITSTATUS(status))
-            snprintf(why, room, "%s", outcomes[k].text);
-    return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == OLY_AWARE_WORKS;
+            snprintf(f->why, sizeof f->why, "%s", outcomes[k].text);
+}
+
+/* One trial serves all sessions of the process: MPI stays what it is, and a trial takes as long as a start of MPI. */
+bool oly_device_trial(char *why, size_t room)
+{
+    static finding found;
+    char path[OLY_PROGRAM_PATH_BYTES];
+    if (!found.tried && !oly_find_own_program("olyaware", "launch", path))
+        snprintf(found.why, sizeof found.why, "%s",
+                 "the program olyaware, which tries MPI with memory of GPUs, is not beside the library");
+    else if (!found.tried)
+        try_once(path, &found);
+    snprintf(why, room, "%s", found.why);
+    return found.works;
 }

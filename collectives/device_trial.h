@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs the program olyaware; `why` says what came of it. Takes a fraction of a second, and at most 20. */
+/* Runs the program olyaware; `why` says what came of it. Takes a fraction of a second, and at most 20; once in a process that
+ * learns something. Called by one thread, at the start of a session. */
 bool oly_device_trial(char *why, size_t room);
 #endif
