@@ -10,6 +10,7 @@
 #include "transport_gpu.h"
 #include "staging.h"
 #include "world.h"
+#include <stdio.h>
 #include <string.h>
 
 enum stage { IDLE, PACKING, ON_THE_WIRE, UNPACKING };
@@ -321,19 +322,34 @@ static void give_packed(gpu_chunk *g)
     g->stage = IDLE;
 }
 
+/* An MPI that takes memory of GPUs fails with a code of its own when a GPU has failed: then the GPU's failure is reported. */
+static oly_status by_mpi(oly_status st)
+{
+    char said[300];
+    if (st == OLY_OK || !job.aware)
+        return st;
+    snprintf(said, sizeof said, "%s", oly_pending_message());
+    oly_drop_message();
+    for (int gpu = 0; gpu < job.gpus->n; gpu++) {
+        OLY_TRY(job.gpus->enter(gpu));
+        OLY_TRY(left(gpu, job.gpus->finish_now(gpu)));
+    }
+    return oly_fail(st, "%s", said);
+}
+
 static oly_status post_on_the_wire(gpu_requests *r, gpu_chunk *g)
 {
     oly_chunk c = g->chunk;
     int k = r->n_first + (int)(g - r->chunk);
     c.host = g->packed ? g->packed : c.host;
     g->stage = ON_THE_WIRE;
-    return g->receives ? oly_transport_mpi.receive(r->mpi, k, &c) : oly_transport_mpi.send(r->mpi, k, &c);
+    return by_mpi(g->receives ? oly_transport_mpi.receive(r->mpi, k, &c) : oly_transport_mpi.send(r->mpi, k, &c));
 }
 
 static oly_status post(gpu_requests *r, int k, const oly_chunk *c, bool receives)
 {
     if (k < r->n_first)
-        return receives ? oly_transport_mpi.receive(r->mpi, k, c) : oly_transport_mpi.send(r->mpi, k, c);
+        return by_mpi(receives ? oly_transport_mpi.receive(r->mpi, k, c) : oly_transport_mpi.send(r->mpi, k, c));
     gpu_chunk *g = &r->chunk[k - r->n_first];
     *g = (gpu_chunk){.chunk = *c, .receives = receives};
     if (!c->host && !is_direct(c))
@@ -398,7 +414,7 @@ static oly_status test(void *requests, int n, int *n_done, oly_completion *done)
     gpu_requests *r = requests;
     int n_there, kept = 0;
     bool over;
-    OLY_TRY(oly_transport_mpi.test(r->mpi, n, &n_there, done));
+    OLY_TRY(by_mpi(oly_transport_mpi.test(r->mpi, n, &n_there, done)));
     for (int i = 0; i < n_there; i++) {
         over = true;
         if (done[i].request >= r->n_first)
