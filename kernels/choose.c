@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the instruction set at start and forwards calls of kernel.h to its functions. Before oly_kernels_choose the
  * baseline is used. */
+#include "reduce_computed.h"
 #include "table.h"
 #include "core/error.h"
 #include "local_table.h"
@@ -42,6 +43,7 @@ static bool runs_base(void)
     {#isa,                                                                                                             \
      oly_tile_run_##isa,                                                                                               \
      oly_reduce_run_##isa,                                                                                             \
+     oly_reduce_computed_##isa,                                                                                        \
      oly_reduce_finish_##isa,                                                                                          \
      oly_combine_##isa,                                                                                                \
      oly_gemm_run_##isa,                                                                                               \
@@ -88,6 +90,11 @@ void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, cons
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks)
 {
     chosen->reduce_run(t, in, out, scratch, chunk, n_chunks);
+}
+void oly_reduce_computed(const oly_reduce_task *t, const oly_reduce_source *source, void *out, void *scratch, int chunk,
+                         int n_chunks)
+{
+    chosen->reduce_computed(t, source, out, scratch, chunk, n_chunks);
 }
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch)
 {

@@ -2,6 +2,7 @@
 /* The division of work: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */
+#include "reduce_computed.h"
 #include "table.h"
 #include "core/min_max.h"
 #include <math.h>
@@ -82,6 +83,20 @@ int oly_reduce_chunks(const oly_reduce_task *t)
 {
     oly_reduce_shape s = oly_reduce_divide(t);
     return s.kept == 0 ? 0 : s.parts > 1 ? s.parts : s.kept_chunks;
+}
+
+/* Long sequences of short runs, or of short rows with gaps between them, would be computed in pieces that are too small. */
+bool oly_reduce_may_compute(const oly_reduce_task *t)
+{
+    oly_reduce_shape s = oly_reduce_divide(t);
+    int last_kept = t->rank - 1;
+    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
+        last_kept--;
+    if (s.kept == 0 || s.outer == 0 || s.run == 0)
+        return false;
+    if (s.run == 1 && last_kept >= 0)
+        return t->extent[last_kept] == s.kept || t->extent[last_kept] >= OLY_REDUCE_SHORT_ROW;
+    return s.run == 1 || s.run >= OLY_REDUCE_LONG_RUN || s.outer * s.run <= OLY_REDUCE_WHOLE;
 }
 
 size_t oly_reduce_scratch(const oly_reduce_task *t)

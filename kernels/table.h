@@ -75,6 +75,9 @@ typedef struct oly_reduce_shape {
     int kept_chunks; /* parts of the result, if parts is 1 */
 } oly_reduce_shape;
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
+/* Operands that are computed for the reduction (reduce_computed.h): the most elements of a result that are computed together with those of
+ * others; the fewest of a run, and of a row with gaps behind it, that are computed by themselves. */
+enum { OLY_REDUCE_WHOLE = 4096, OLY_REDUCE_LONG_RUN = 512, OLY_REDUCE_SHORT_ROW = 16 };
 
 /* -- how a matrix product is divided -------------------------------------------------------------------------------- */
 typedef struct oly_gemm_shape {
@@ -92,11 +95,14 @@ static inline int64_t oly_gemm_batches(const oly_gemm_task *t)
     return n;
 }
 
+struct oly_reduce_source; /* reduce_computed.h */
+
 /* -- one instruction set -------------------------------------------------------------------------------------------- */
 #define OLY_ISA_FUNCTIONS(X)                                                                                           \
     X(void, tile_run,                                                                                                  \
       (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *, const oly_tile_operand *, int, int))  \
     X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                             \
+    X(void, reduce_computed, (const oly_reduce_task *, const struct oly_reduce_source *, void *, void *, int, int))    \
     X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                                  \
     X(void, combine, (oly_combiner, oly_dtype, bool, int, const int *, const void *const *, void *, int64_t, int64_t)) \
     X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \

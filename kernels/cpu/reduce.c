@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> and oly_reduce_finish_<isa>.
+/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> oly_reduce_computed_<isa> and
+ * oly_reduce_finish_<isa>.
  *
  * The elements of one result are taken in row-major order; the order in which they are combined depends on extents alone:
  *   fewer than 64:             one after the other;
@@ -10,6 +11,7 @@
  * rounded when stored.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
+#include "reduce_computed.h"
 #include "cpu/transpose.h"
 #include <string.h>
 
@@ -18,7 +20,10 @@
 #define BLOCK  4096  /* elements of a run combined at once */
 #define SMALL  64    /* fewer elements: one after the other */
 #define LEVELS 44
-#define TURNED 256 /* results whose elements are transposed together */
+#define WINDOW 65536 /* bytes of an operand that are computed at once */
+#define ROWS   32768 /* the same, of rows, if there are eight */
+#define FEW    256   /* rows of which all are computed at once */
+#define TURNED 256   /* results whose elements are transposed together */
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
 typedef struct dims {
@@ -40,6 +45,9 @@ typedef struct reduction {
     void (*lanes)(int64_t, void *, const void *);
     void (*gather)(int64_t, int64_t, void *, const void *, int64_t, int64_t);
     const char *in;
+    const oly_reduce_source *source; /* of an operand that is not in memory; NULL: it is at `in` */
+    const oly_reduce_task *task;
+    int last_kept; /* dimension that is kept and not 1; -1: none */
 } reduction;
 
 /* -- dimensions ----------------------------------------------------------------------------------------------------- */
@@ -108,6 +116,50 @@ static void put(const reduction *r, int64_t n, char *out, const char *results)
         r->narrow((int)n, out, results, NULL, NULL);
     else
         memcpy(out, results, (size_t)(n * r->bytes));
+}
+
+/* -- operands that are computed ---------------------------------------------------------------------------------------- */
+
+typedef enum { KEPT, OUTER, RUN } part_of_box;
+
+static part_of_box part_of(const reduction *r, int d)
+{
+    return !r->task->reduced[d] ? KEPT : d < r->last_kept ? OUTER : RUN;
+}
+
+/* The largest box of the dimensions of one kind that begins at element `index` of them, in row-major order, has its elements in this order, and
+ * has no more than `most`: their number. */
+static int64_t take_box(const reduction *r, part_of_box which, int64_t index, int64_t most, int64_t *low,
+                        int64_t *extent)
+{
+    int64_t taken = 1;
+    bool whole = true; /* the dimensions behind this one */
+    for (int d = r->task->rank - 1; d >= 0; d--) {
+        int64_t all = r->task->extent[d];
+        if (part_of(r, d) != which)
+            continue;
+        low[d] = index % all;
+        extent[d] = 1;
+        index /= all;
+        if (!whole)
+            continue;
+        int64_t rest = all - low[d], room = most / taken;
+        extent[d] = rest < room ? rest : room;
+        taken *= extent[d];
+        whole = extent[d] == all;
+    }
+    return taken;
+}
+
+/* Elements [begin, begin + n) of the dimensions of one kind, each with `each` elements of the others, as low and extent say of those. */
+static void compute_range(const reduction *r, part_of_box which, int64_t begin, int64_t n, int64_t each, int64_t *low,
+                          int64_t *extent, char *out)
+{
+    for (int64_t done = 0; done < n;) {
+        int64_t taken = take_box(r, which, begin + done, n - done, low, extent);
+        r->source->compute(r->source->context, low, extent, out + done * each * r->in_bytes);
+        done += taken;
+    }
 }
 
 /* -- trees over sequences ------------------------------------------------------------------------------------------- */
@@ -181,6 +233,51 @@ static bool is_columns(const reduction *r, const dims *sequence, const row *w)
            even_length(&r->kept, w->first, w->n) == w->n;
 }
 
+/* Rows of an operand that is computed: some of the sequence, for the results of w. */
+typedef struct computed_rows {
+    int64_t begin, end, most;
+    char *window;
+} computed_rows;
+
+/* Row k; rows are asked for in order, up to the row `end`. */
+static const char *computed_row(const reduction *r, const row *w, computed_rows *c, int64_t k, int64_t end)
+{
+    if (k >= c->end) {
+        int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK];
+        c->begin = k;
+        c->end = end - k < c->most ? end : k + c->most;
+        take_box(r, RUN, 0, 1, low, extent); /* dimensions of 1 */
+        take_box(r, KEPT, w->first, w->n, low, extent);
+        if (r->source->expect && c->end < end) { /* processors do not guess rows that are far apart */
+            take_box(r, OUTER, c->end, end - c->end < c->most ? end - c->end : c->most, low, extent);
+            r->source->expect(r->source->context, low, extent);
+        }
+        compute_range(r, OUTER, k, c->end - k, w->n, low, extent, c->window);
+    }
+    return c->window + (k - c->begin) * w->n * r->in_bytes;
+}
+
+/* The same, widened if elements are. */
+static const char *wide_row(const reduction *r, const row *w, computed_rows *c, int64_t k, int64_t end, char *place)
+{
+    const char *from = computed_row(r, w, c, k, end);
+    if (r->widen)
+        r->widen((int)w->n, place, from, NULL, NULL);
+    return r->widen ? place : from;
+}
+
+/* Combines rows [begin, end) of an operand that is computed, one after the other. */
+static void chain_of_computed(const reduction *r, const row *w, int64_t begin, int64_t end, char *out)
+{
+    char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
+    char window[WINDOW] __attribute__((aligned(64)));
+    computed_rows computed = {begin, begin, WINDOW / (w->n * r->in_bytes), window};
+    memcpy(wide, wide_row(r, w, &computed, begin, end, place), (size_t)(w->n * r->bytes));
+    for (int64_t k = begin + 1; k < end; k++)
+        r->pair(w->n, wide, wide, wide_row(r, w, &computed, k, end, place));
+    put(r, w->n, out, wide);
+}
+
 /* Combines elements [begin, end) of the sequence one after the other, for the results of w, into out. */
 static void chain_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
@@ -216,10 +313,18 @@ static void fetch_rows(const char *at, int64_t n, int64_t stride, int64_t bytes)
 static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
     char level[ROOM] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
+    char window[WINDOW] __attribute__((aligned(64)));
     counter c = {0, w->n, level};
-    int64_t k = begin, row_bytes = w->n * r->bytes, base = offset_at(&r->kept, w->first);
+    int64_t most = ROWS / (w->n * r->in_bytes) / 8 * 8;
+    computed_rows computed = {begin, begin, most > 8 ? most : 8, window};
+    int64_t k = begin, row_bytes = w->n * r->bytes, base = r->source ? 0 : offset_at(&r->kept, w->first);
     for (; k + 8 <= end; k += 8) {
-        if (w->dense && even_length(sequence, k, 8) == 8) {
+        if (r->source) {
+            const char *from = computed_row(r, w, &computed, k, end);
+            if (r->widen)
+                r->widen((int)(8 * w->n), rows, from, NULL, NULL);
+            r->eight(w->n, leaf_place(r, &c), r->widen ? rows : from, w->n);
+        } else if (w->dense && even_length(sequence, k, 8) == 8) {
             const char *from = r->in + (offset_at(sequence, k) + base) * r->bytes;
             int64_t stride = last_stride(sequence) * r->bytes;
             fetch_rows(from + 8 * stride, k + 16 <= end ? 8 : end - k - 8, stride, row_bytes);
@@ -235,7 +340,11 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
     if (k < end) {
         counter rest = {0, w->n, rows};
         for (; k < end; k++) {
-            copy_row(r, sequence, w, k, leaf_place(r, &rest));
+            char *leaf = leaf_place(r, &rest);
+            if (!r->source)
+                copy_row(r, sequence, w, k, leaf);
+            else if (wide_row(r, w, &computed, k, end, leaf) != leaf)
+                memcpy(leaf, computed_row(r, w, &computed, k, end), (size_t)row_bytes);
             count_leaf(r, &rest);
         }
         count_end(r, &rest);
@@ -257,6 +366,16 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
     width = width < most ? width : most;
     for (int64_t first = kept_begin; first < kept_end;) {
         row w = {first, kept_end - first < width ? kept_end - first : width, false};
+        if (r->source) { /* along one dimension, so that rows follow each other in a box */
+            int64_t all = r->task->extent[r->last_kept], rest = all - first % all;
+            w.n = rest < w.n ? rest : w.n;
+            if (end - begin < SMALL)
+                chain_of_computed(r, &w, begin, end, out + (first - kept_begin) * r->out_bytes);
+            else
+                tree_of_rows(r, sequence, &w, begin, end, out + (first - kept_begin) * r->out_bytes);
+            first += w.n;
+            continue;
+        }
         int64_t even = even_length(&r->kept, first, w.n);
         if (last_stride(&r->kept) == 1 && even >= 16)
             w.n = even;
@@ -269,15 +388,31 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
 
 /* -- results one by one: runs --------------------------------------------------------------------------------------- */
 
-/* Combines elements [begin, end) of the run at `base` to one element. */
-static void reduce_run(const reduction *r, const char *base, int64_t begin, int64_t end, char *out)
+/* Elements [at, at + n) of run `outer` of a result, which are computed, at most a block. */
+static void compute_run(const reduction *r, int64_t kept, int64_t outer, int64_t at, int64_t n, char *block)
 {
+    char narrow[BLOCK * 8] __attribute__((aligned(64)));
+    int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK];
+    take_box(r, KEPT, kept, 1, low, extent);
+    take_box(r, OUTER, outer, 1, low, extent);
+    compute_range(r, RUN, at, n, 1, low, extent, r->widen ? narrow : block);
+    if (r->widen)
+        r->widen((int)n, block, narrow, NULL, NULL);
+}
+
+/* Combines elements [begin, end) of run `outer` of a result to one element. */
+static void reduce_run(const reduction *r, int64_t kept, int64_t outer, int64_t begin, int64_t end, char *out)
+{
+    const char *base =
+        r->source ? NULL : r->in + (offset_at(&r->kept, kept) + offset_at(&r->outer, outer)) * r->in_bytes;
     char block[BLOCK * 16] __attribute__((aligned(64))), level[LEVELS * 16] __attribute__((aligned(16)));
     counter c = {0, 1, level};
     for (int64_t at = begin; at < end; at += BLOCK) {
         int64_t n = end - at < BLOCK ? end - at : BLOCK;
         const char *from = block;
-        if (n >= SMALL && !r->widen && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
+        if (r->source)
+            compute_run(r, kept, outer, at, n, block);
+        else if (n >= SMALL && !r->widen && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
             from = base + offset_at(&r->run, at) * r->in_bytes;
         else
             gather_dims(r, &r->run, base, at, n, block);
@@ -297,9 +432,8 @@ static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, in
 {
     char level[LEVELS * 16] __attribute__((aligned(16)));
     counter c = {0, 1, level};
-    const char *base = r->in + offset_at(&r->kept, kept) * r->in_bytes;
     for (int64_t o = outer_begin; o < outer_end; o++) {
-        reduce_run(r, base + offset_at(&r->outer, o) * r->in_bytes, begin, end, leaf_place(r, &c));
+        reduce_run(r, kept, o, begin, end, leaf_place(r, &c));
         count_leaf(r, &c);
     }
     count_end(r, &c);
@@ -324,7 +458,7 @@ static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_
 
 /* -- the task ------------------------------------------------------------------------------------------------------ */
 
-static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
+static void describe(reduction *r, const oly_reduce_task *t)
 {
     const oly_combine_table *c = &OLY_ISA_NAME(oly_combiners);
     r->shape = oly_reduce_divide(t);
@@ -340,17 +474,24 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
     r->chain = c->chain[t->combiner][dtype];
     r->lanes = c->lanes[t->combiner][dtype];
     r->gather = OLY_ISA_NAME(oly_convert).gather[r->in_bytes];
+    r->task = t;
+    r->source = NULL;
+    r->last_kept = t->rank - 1;
+    while (r->last_kept >= 0 && (t->reduced[r->last_kept] || t->extent[r->last_kept] == 1))
+        r->last_kept--;
+}
+
+/* Where the elements are: those of the task's box, or of a box within it. */
+static void place_box(reduction *r, const int64_t *extent, const int64_t *stride, dims *sequence)
+{
     r->kept.rank = r->outer.rank = r->run.rank = sequence->rank = 0;
-    int last_kept = t->rank - 1;
-    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
-        last_kept--;
-    for (int d = 0; d < t->rank; d++) {
-        if (t->extent[d] == 1)
+    for (int d = 0; d < r->task->rank; d++) {
+        part_of_box part = part_of(r, d);
+        if (extent[d] == 1)
             continue;
-        dims *to = !t->reduced[d] ? &r->kept : d < last_kept ? &r->outer : &r->run;
-        add_dimension(to, t->extent[d], t->stride[d]);
-        if (t->reduced[d])
-            add_dimension(sequence, t->extent[d], t->stride[d]);
+        add_dimension(part == KEPT ? &r->kept : part == OUTER ? &r->outer : &r->run, extent[d], stride[d]);
+        if (part != KEPT)
+            add_dimension(sequence, extent[d], stride[d]);
     }
 }
 
@@ -378,33 +519,85 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
             reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->out_bytes);
 }
 
+/* Are all elements of a result computed at once? */
+static bool is_whole(const reduction *r)
+{
+    int64_t n = r->shape.outer * r->shape.run;
+    return r->shape.parts <= 1 && n <= (r->shape.run == 1 ? FEW : OLY_REDUCE_WHOLE);
+}
+
+/* Results [begin, end) of an operand that is computed, some results with all their elements at once. */
+static void reduce_whole(const reduction *all, int64_t begin, int64_t end, char *out)
+{
+    char window[WINDOW] __attribute__((aligned(64)));
+    int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK], stride[OLY_MAX_RANK], n = all->shape.outer * all->shape.run;
+    reduction r = *all;
+    dims sequence;
+    take_box(&r, OUTER, 0, all->shape.outer, low, extent);
+    take_box(&r, RUN, 0, all->shape.run, low, extent);
+    r.source = NULL;
+    r.in = window;
+    for (int64_t first = begin, most = WINDOW / r.in_bytes / n; first < end;) {
+        int64_t taken = take_box(&r, KEPT, first, end - first < most ? end - first : most, low, extent), next = 1;
+        for (int d = r.task->rank - 1; d >= 0; d--) {
+            stride[d] = next;
+            next *= extent[d];
+        }
+        all->source->compute(all->source->context, low, extent, window);
+        place_box(&r, extent, stride, &sequence);
+        reduce_piece(&r, &sequence, 0, taken, 0, out + (first - begin) * r.out_bytes);
+        first += taken;
+    }
+}
+
+static void reduce_chunk(const reduction *r, const dims *sequence, void *out, void *scratch, int chunk, int n_chunks)
+{
+    const oly_reduce_shape *s = &r->shape;
+    if (s->kept == 0)
+        return;
+    if (s->outer == 0 || s->run == 0) {
+        oly_combine_identity(r->task->combiner, r->task->dtype, out, s->kept);
+        return;
+    }
+    if (s->parts > 1) {
+        reduce_piece(r, sequence, 0, s->kept, chunk, (char *)scratch + chunk * s->kept * r->bytes);
+        return;
+    }
+    int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
+    char *to = (char *)out + begin * r->out_bytes;
+    if (r->source && is_whole(r))
+        reduce_whole(r, begin, end, to);
+    else
+        reduce_piece(r, sequence, begin, end, 0, to);
+}
+
 void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk,
                                   int n_chunks)
 {
     reduction r;
     dims sequence;
-    describe(&r, t, &sequence);
+    describe(&r, t);
+    place_box(&r, t->extent, t->stride, &sequence);
     r.in = in;
-    const oly_reduce_shape *s = &r.shape;
-    if (s->kept == 0)
-        return;
-    if (s->outer == 0 || s->run == 0) {
-        oly_combine_identity(t->combiner, t->dtype, out, s->kept);
-        return;
-    }
-    if (s->parts > 1) {
-        reduce_piece(&r, &sequence, 0, s->kept, chunk, (char *)scratch + chunk * s->kept * r.bytes);
-        return;
-    }
-    int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
-    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * r.out_bytes);
+    reduce_chunk(&r, &sequence, out, scratch, chunk, n_chunks);
+}
+
+void OLY_ISA_NAME(oly_reduce_computed)(const oly_reduce_task *t, const oly_reduce_source *source, void *out,
+                                       void *scratch, int chunk, int n_chunks)
+{
+    reduction r;
+    dims sequence;
+    describe(&r, t);
+    place_box(&r, t->extent, t->stride, &sequence); /* strides do not matter: nothing is in memory */
+    r.in = NULL;
+    r.source = source;
+    reduce_chunk(&r, &sequence, out, scratch, chunk, n_chunks);
 }
 
 void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *scratch)
 {
     reduction r;
-    dims sequence;
-    describe(&r, t, &sequence);
+    describe(&r, t);
     const oly_reduce_shape *s = &r.shape;
     if (s->parts <= 1)
         return;

@@ -413,6 +413,7 @@ static oly_status run_passes(oly_planner *p)
     f->block->end = p->next_number;
     p->plan->n_steps = p->next_number;
     OLY_TRY(oly_schedule(p));
+    oly_fuse_reductions(p->plan);
     return oly_assign_memory(p);
 }
 

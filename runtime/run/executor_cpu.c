@@ -6,6 +6,7 @@
 #include "run/call_run.h"
 #include "run/compiled_groups.h"
 #include "run/device_order.h"
+#include "run/fused_reduction.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
 #include "run/stencil_run.h"
@@ -118,7 +119,9 @@ static void run_chunk(const spread *s, int device, int chunk)
         const oly_reduce_work *w = &s->step->reduce.device[device];
         void *out = (char *)base[w->out_base] + w->out_offset;
         void *scratch = w->scratch_base >= 0 ? base[w->scratch_base] : NULL;
-        if (s->phase)
+        if (!s->phase && s->step->prepared->fused)
+            oly_run_fused(base, s->step, device, chunk, n_chunks);
+        else if (s->phase)
             oly_reduce_finish(&w->task, out, scratch);
         else
             oly_reduce_run(&w->task, at(base, &w->in), out, scratch, chunk, n_chunks);

@@ -2,6 +2,7 @@
 /* Prepares plans for the CPU executor: the numbers of chunks of every step, in the plan's arena. See executor.h and prepare_cpu.h. */
 #include "run/prepare_cpu.h"
 #include "run/executor.h"
+#include "run/fused_reduction.h"
 
 /* -- chunks of a device's share, by phase -------------------------------------------------------------------------- */
 
@@ -164,10 +165,25 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     return s->gemm.n_phases ? prepare_phases(plan, s, made) : prepare_product(plan, s, made);
 }
 
+/* The reduction computes what the group before it would have. */
+static void fuse(const oly_plan *plan, const oly_step *group, const oly_step *reduce)
+{
+    oly_prepared *none = (oly_prepared *)(uintptr_t)group->prepared,
+                 *made = (oly_prepared *)(uintptr_t)reduce->prepared;
+    for (int d = 0; d < plan->n_devices; d++)
+        ((int *)(uintptr_t)none->chunks[0])[d] = 0;
+    none->total[0] = none->phases = 0;
+    made->fused = true;
+}
+
 static oly_status prepare_block(oly_plan *plan, const oly_block *b)
 {
-    for (int k = 0; b && k < b->n_steps; k++)
-        OLY_TRY(prepare_step(plan, &b->steps[k]));
+    for (int k = 0; b && k < b->n_steps; k++) {
+        oly_step *s = &b->steps[k];
+        OLY_TRY(prepare_step(plan, s));
+        if (s->kind == OLY_STEP_REDUCE && oly_is_fused(plan, s))
+            fuse(plan, s->reduce.operand, s);
+    }
     return OLY_OK;
 }
 

@@ -209,6 +209,8 @@ typedef struct oly_step {
         } tile;
         struct {
             const oly_reduce_work *device;
+            const struct oly_step
+                *operand; /* the group whose result only this step reads (fused_reductions.c); else NULL */
         } reduce;
         struct {
             const oly_gemm_work *device;
