@@ -11,6 +11,7 @@ enum {
     ENOUGH_WORK = 65536, /* element-operations worth a chunk: about 20 microseconds */
     LONG_LINE = 32768,   /* elements of a scanned line worth a part */
     MOST_PARTS = 16,
+    FEW_UPDATED = 16, /* elements that one index updates: reading it takes about as long */
 };
 
 static const oly_local_table *table = &oly_local_base;
@@ -202,6 +203,11 @@ static int64_t pieces(const oly_local_task *t)
         return cut < 0 ? 1 : t->out.extent[cut];
     }
     return n;
+}
+
+bool oly_local_chunks_read_all(const oly_local_task *t)
+{
+    return scatters(t) && cuts_indexed(t) && updated_elements(t) <= FEW_UPDATED;
 }
 
 int oly_local_chunks(const oly_local_task *t, int phase)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prepares plans for the CPU executor: the numbers of chunks of every step, in the plan's arena. See executor.h and prepare_cpu.h. */
 #include "run/prepare_cpu.h"
+#include "device/workers.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 
@@ -21,10 +22,13 @@ static int reduce_chunks(const oly_step *s, int device, int phase)
     return w->has_work ? oly_reduce_chunks(&w->task) : 0;
 }
 
-static int local_chunks(const oly_step *s, int device, int phase)
+/* Chunks that all read the same are not more than the threads that a device has for itself. */
+static int local_chunks(const oly_plan *plan, const oly_step *s, int device, int phase)
 {
     const oly_local_work *w = &s->local.device[device];
-    return w->has_work ? oly_local_chunks(&w->task, phase) : 0;
+    int n = w->has_work ? oly_local_chunks(&w->task, phase) : 0;
+    int most = (oly_workers_count() + plan->n_devices - 1) / plan->n_devices;
+    return n > most && oly_local_chunks_read_all(&w->task) ? most : n;
 }
 
 static int gemm_chunks(const oly_gemm_work *w)
@@ -32,12 +36,12 @@ static int gemm_chunks(const oly_gemm_work *w)
     return !w->has_work ? 0 : w->parts ? w->n_parts : oly_gemm_chunks(&w->task);
 }
 
-static int chunks_of(const oly_step *s, int device, int phase)
+static int chunks_of(const oly_plan *plan, const oly_step *s, int device, int phase)
 {
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_chunks(s, device);
     case OLY_STEP_REDUCE: return reduce_chunks(s, device, phase);
-    case OLY_STEP_LOCAL: return local_chunks(s, device, phase);
+    case OLY_STEP_LOCAL: return local_chunks(plan, s, device, phase);
     case OLY_STEP_CALL: return s->call.device[device].has_work;
     case OLY_STEP_GEMM: return gemm_chunks(&s->gemm.device[device]);
     default: return 0;
@@ -59,7 +63,7 @@ static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared
         if (!chunks)
             return no_memory();
         for (int d = 0; d < plan->n_devices; d++)
-            made->total[phase] += chunks[d] = chunks_of(s, d, phase);
+            made->total[phase] += chunks[d] = chunks_of(plan, s, d, phase);
         made->chunks[phase] = chunks;
         made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
     }
