@@ -30,9 +30,27 @@
         for (int64_t k = 0; k < w->count * w->extent[w->rank - 1]; k++)                                                \
             y[k] = x;                                                                                                  \
     }
+/* Elements [begin, end) of n windows that are columns: rows are read while they are in cache. */
+#define COPY_COLUMNS(size, T)                                                                                          \
+    static void copy_columns_##size(const oly_window *w, int64_t begin, int64_t end, int64_t n, const int64_t *offset, \
+                                    const int8_t *state, void *to, const void *from, const void *const *others)        \
+    {                                                                                                                  \
+        int64_t stride = w->stride[0];                                                                                 \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            T *y = (T *)to + j * w->extent[0];                                                                         \
+            const T *x = state[j] > 0 ? (const T *)from + offset[j] : (const T *)others[-state[j]];                    \
+            for (int64_t i = begin; i < end; i++)                                                                      \
+                y[i] = x[state[j] > 0 ? i * stride : 0];                                                               \
+        }                                                                                                              \
+    }
 typedef struct pair {
     uint64_t half[2];
 } pair;
+COPY_COLUMNS(1, uint8_t)
+COPY_COLUMNS(2, uint16_t)
+COPY_COLUMNS(4, uint32_t)
+COPY_COLUMNS(8, uint64_t)
+COPY_COLUMNS(16, pair)
 COPY(1, uint8_t)
 COPY(2, uint16_t)
 COPY(4, uint32_t)
@@ -155,6 +173,32 @@ static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes,
                                                                x->stride);
 }
 
+enum { TALL = 64, LINE = 64 }; /* elements of a column from which on rows are read together; bytes of a cache line */
+
+/* Are the windows columns, each element of which is in a row of its own? */
+static bool are_columns(const oly_window *w, int64_t bytes)
+{
+    return w->rank == 1 && w->extent[0] >= TALL && w->stride[0] * bytes >= LINE;
+}
+
+/* Positions [begin, end) of windows that are columns: as many rows at a time as fill a line of the result. */
+static void gather_columns(const oly_positions *p, const oly_window *w, int64_t begin, int64_t end, int64_t bytes,
+                           char *out, const char *in, const void *const *others)
+{
+    static void (*const copy_columns_of[17])(const oly_window *, int64_t, int64_t, int64_t, const int64_t *,
+                                             const int8_t *, void *, const void *, const void *const *) = {
+        [1] = copy_columns_1, [2] = copy_columns_2, [4] = copy_columns_4, [8] = copy_columns_8, [16] = copy_columns_16};
+    int64_t offset[OLY_POSITIONS], rows = LINE / bytes;
+    int8_t state[OLY_POSITIONS];
+    for (int64_t i = 0; i < w->extent[0]; i += rows)
+        for (int64_t k = begin, n; k < end; k += n) {
+            n = oly_positions_length(p, k, end - k);
+            oly_positions_follow(p, k, n, offset, state);
+            copy_columns_of[bytes](w, i, i + rows < w->extent[0] ? i + rows : w->extent[0], n, offset, state,
+                                   out + k * w->extent[0] * bytes, in, others);
+        }
+}
+
 void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
@@ -171,7 +215,13 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
         unseen_value(x->dtype, outside);
     else
         outside_value(x->dtype, outside);
-    for (int64_t k = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks; k < end;) {
+    int64_t end = positions.count * (chunk + 1) / n_chunks;
+    if (are_columns(&window, bytes)) {
+        const void *const others[] = {outside, unseen};
+        gather_columns(&positions, &window, positions.count * chunk / n_chunks, end, bytes, out, in[0], others);
+        return;
+    }
+    for (int64_t k = positions.count * chunk / n_chunks; k < end;) {
         int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
         if (dense == 1 && look_up(&positions, k, n, bytes, to, in[0])) {
