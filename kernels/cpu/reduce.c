@@ -22,6 +22,7 @@
 #define LEVELS 44
 #define WINDOW 65536 /* bytes of an operand that are computed at once */
 #define ROWS   32768 /* the same, of rows, if there are eight */
+#define LONG   2048  /* bytes of a row: some are fetched while others are computed */
 #define FEW    256   /* rows of which all are computed at once */
 #define TURNED 256   /* results whose elements are transposed together */
 
@@ -248,11 +249,15 @@ static const char *computed_row(const reduction *r, const row *w, computed_rows 
         c->end = end - k < c->most ? end : k + c->most;
         take_box(r, RUN, 0, 1, low, extent); /* dimensions of 1 */
         take_box(r, KEPT, w->first, w->n, low, extent);
-        if (r->source->expect && c->end < end) { /* processors do not guess rows that are far apart */
-            take_box(r, OUTER, c->end, end - c->end < c->most ? end - c->end : c->most, low, extent);
-            r->source->expect(r->source->context, low, extent);
+        int64_t few = w->n * r->in_bytes < LONG ? c->most : 2;
+        for (int64_t at = k, n; at < c->end; at += n) {
+            n = c->end - at < few ? c->end - at : few;
+            if (r->source->expect && at + c->most < end) { /* processors do not guess rows that are far apart */
+                take_box(r, OUTER, at + c->most, end - at - c->most < n ? end - at - c->most : n, low, extent);
+                r->source->expect(r->source->context, low, extent);
+            }
+            compute_range(r, OUTER, at, n, w->n, low, extent, c->window + (at - k) * w->n * r->in_bytes);
         }
-        compute_range(r, OUTER, k, c->end - k, w->n, low, extent, c->window);
     }
     return c->window + (k - c->begin) * w->n * r->in_bytes;
 }
