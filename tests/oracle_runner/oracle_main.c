@@ -23,7 +23,7 @@ typedef struct reason {
 } reason;
 
 static struct {
-    const char *only;
+    const char *only, *except;
     bool verbose;
     int passed, failed, skipped;
     int n_reasons;
@@ -175,7 +175,7 @@ static void end_case(oracle_run *run, int counts[3])
 
 static bool is_wanted(const char *id)
 {
-    return !runner.only || fnmatch(runner.only, id, 0) == 0;
+    return (!runner.only || fnmatch(runner.only, id, 0) == 0) && (!runner.except || fnmatch(runner.except, id, 0) != 0);
 }
 
 static void run_case(const oracle_family *family, const oracle_case *c, int counts[3])
@@ -286,11 +286,12 @@ static void run_folder(const char *folder)
 static void usage(FILE *file)
 {
     fprintf(file,
-            "usage: oracle [--verbose] [--only GLOB] FOLDER...\n"
+            "usage: oracle [--verbose] [--only GLOB] [--except GLOB] FOLDER...\n"
             "Runs the cases of every family in the folders (tests/oracle/README.md has the grammar); each folder is a\n"
             "family or contains families. Prints FAMILY, passed, failed, skipped, and every failure.\n"
             "  --verbose     name every case; say why cases are skipped\n"
             "  --only GLOB   only cases whose id matches, as 'ops.reduce.*'\n"
+            "  --except GLOB not those\n"
             "  --help        this text\n"
             "Runs alone (with %d devices unless OLYMPUS_NUM_CPU_DEVICES is set) or under mpirun. The exit status is 0\n"
             "when no case failed.\n",
@@ -301,12 +302,14 @@ static void read_options(int argc, char **argv)
 {
     static const struct option known[] = {{"verbose", no_argument, NULL, 'v'},
                                           {"only", required_argument, NULL, 'o'},
+                                          {"except", required_argument, NULL, 'e'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
         case 'v': runner.verbose = true; break;
         case 'o': runner.only = optarg; break;
+        case 'e': runner.except = optarg; break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }
