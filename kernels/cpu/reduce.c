@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> oly_reduce_computed_<isa> and
+/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa>, oly_reduce_computed_<isa> and
  * oly_reduce_finish_<isa>.
  *
  * The elements of one result are taken in row-major order; the order in which they are combined depends on extents alone:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: layouts  Many updates of long and short rows, in any order and in sorted order, some outside the array, and positions of
- * the largest and smallest elements of long rows and columns: bit for bit against plain loops, of whole and split arrays. */
+/* run: layouts  Many updates of long and short rows, in any order and in sorted order, some outside the array, columns by
+ * index, and positions of the largest and smallest elements of long rows and columns: bit for bit against plain loops, of whole and split arrays. */
 #include "check_layouts.h"
 #include "check_session.h"
 #include <complex.h>
@@ -213,12 +213,54 @@ static void test_largest_of_columns(void **state)
     free(smallest);
 }
 
+/* Columns by index, of elements of every size: rows are read together. */
+static void check_columns(oly_dtype dtype, int rows, const char *spec, const char *mode)
+{
+    enum { COLUMNS = 40, MANY = 700 };
+    static float x[200 * COLUMNS];
+    static int32_t at[MANY];
+    for (int i = 0; i < rows * COLUMNS; i++)
+        x[i] = (float)(i * 31 % 97);
+    for (int k = 0; k < MANY; k++)
+        at[k] = k % 50 == 7 ? COLUMNS + k : k * 17 % COLUMNS;
+    oly_array a = oly_astype(oly_from_host(x, OLY_FLOAT32, CHECK_SHAPE(rows, COLUMNS)), dtype);
+    oly_array took =
+        oly_take(oly_device_put(a, oly_named(mesh, spec)), oly_from_host(at, OLY_INT32, CHECK_SHAPE(MANY)), 1, mode);
+    float *got = check_fetch(oly_astype(dtype == OLY_COMPLEX128 ? oly_real(took) : took, OLY_FLOAT32));
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < MANY; k++) {
+            bool outside = at[k] >= COLUMNS && strcmp(mode, "clip") != 0;
+            float wanted = outside && dtype == OLY_INT8 ? -128
+                           : outside                    ? NAN
+                                                        : x[i * COLUMNS + (at[k] < COLUMNS ? at[k] : COLUMNS - 1)];
+            if (got[i * MANY + k] != wanted && !(isnan(wanted) && isnan(got[i * MANY + k])))
+                fail_msg("%s[%d, %d], \"%s\", %s: row %d of column %d is %g, not %g", oly_dtype_name(dtype), rows,
+                         COLUMNS, spec, mode, i, (int)at[k], (double)got[i * MANY + k], (double)wanted);
+        }
+    free(got);
+}
+
+static void test_columns(void **state)
+{
+    static const oly_dtype dtypes[] = {OLY_INT8, OLY_FLOAT16, OLY_FLOAT32, OLY_FLOAT64, OLY_COMPLEX128};
+    static const char *const specs[] = {"", "i", "None, i"};
+    (void)state;
+    for (int t = 0; t < 5; t++)
+        for (int s = 0; s < 3; s++)
+            OLY_SCOPE
+            {
+                check_columns(dtypes[t], 131, specs[s], "fill");
+                check_columns(dtypes[t], s == 1 ? 199 : 64, specs[s], "clip");
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_updates, start),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test_teardown(test_largest_of_columns, check_finish),
     };
     return CHECK_MAIN(tests);
