@@ -59,12 +59,11 @@ static int wide_chunks(int64_t kept, int wanted)
 
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
 {
-    oly_reduce_shape s = {1, 1, 1, 1, 1};
-    int last_kept = t->rank - 1;
-    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
-        last_kept--;
+    oly_reduce_shape s = {1, 1, 1, 1, 1, t->rank - 1};
+    while (s.last_kept >= 0 && (t->reduced[s.last_kept] || t->extent[s.last_kept] == 1))
+        s.last_kept--;
     for (int d = 0; d < t->rank; d++)
-        *(!t->reduced[d] ? &s.kept : d < last_kept ? &s.outer : &s.run) *= t->extent[d];
+        *(!t->reduced[d] ? &s.kept : d < s.last_kept ? &s.outer : &s.run) *= t->extent[d];
     if (s.kept == 0 || s.outer == 0 || s.run == 0)
         return s;
     int wanted = chunks_for((double)s.kept * (double)s.outer * (double)s.run, ENOUGH_WORK);
@@ -89,13 +88,10 @@ int oly_reduce_chunks(const oly_reduce_task *t)
 bool oly_reduce_may_compute(const oly_reduce_task *t)
 {
     oly_reduce_shape s = oly_reduce_divide(t);
-    int last_kept = t->rank - 1;
-    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
-        last_kept--;
     if (s.kept == 0 || s.outer == 0 || s.run == 0)
         return false;
-    if (s.run == 1 && last_kept >= 0)
-        return t->extent[last_kept] == s.kept || t->extent[last_kept] >= OLY_REDUCE_SHORT_ROW;
+    if (s.run == 1 && s.last_kept >= 0)
+        return t->extent[s.last_kept] == s.kept || t->extent[s.last_kept] >= OLY_REDUCE_SHORT_ROW;
     return s.run == 1 || s.run >= OLY_REDUCE_LONG_RUN || s.outer * s.run <= OLY_REDUCE_WHOLE;
 }
 

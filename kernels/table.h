@@ -73,6 +73,7 @@ typedef struct oly_reduce_shape {
     int64_t outer;   /* of the other reduced dimensions: runs that make one element of the result */
     int parts;       /* parts of the reduced elements, of `outer` or else of `run`; 1: no second phase */
     int kept_chunks; /* parts of the result, if parts is 1 */
+    int last_kept;   /* dimension that is kept and longer than 1; -1: none */
 } oly_reduce_shape;
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
 /* Operands that are computed for the reduction (reduce_computed.h): the most elements of a result that are computed together with those of

@@ -38,9 +38,14 @@
         int64_t stride = w->stride[0];                                                                                 \
         for (int64_t j = 0; j < n; j++) {                                                                              \
             T *y = (T *)to + j * w->extent[0];                                                                         \
-            const T *x = state[j] > 0 ? (const T *)from + offset[j] : (const T *)others[-state[j]];                    \
-            for (int64_t i = begin; i < end; i++)                                                                      \
-                y[i] = x[state[j] > 0 ? i * stride : 0];                                                               \
+            T other;                                                                                                   \
+            memcpy(&other, others[state[j] < 0], sizeof other);                                                        \
+            if (state[j] > 0)                                                                                          \
+                for (int64_t i = begin; i < end; i++)                                                                  \
+                    y[i] = ((const T *)from + offset[j])[i * stride];                                                  \
+            else                                                                                                       \
+                for (int64_t i = begin; i < end; i++)                                                                  \
+                    y[i] = other;                                                                                      \
         }                                                                                                              \
     }
 typedef struct pair {
@@ -173,12 +178,13 @@ static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes,
                                                                x->stride);
 }
 
-enum { TALL = 64, LINE = 64 }; /* elements of a column from which on rows are read together; bytes of a cache line */
+/* elements of a column, and columns, from which on rows are read together; bytes of a cache line */
+enum { TALL = 64, MANY = 16, LINE = 64 };
 
-/* Are the windows columns, each element of which is in a row of its own? */
-static bool are_columns(const oly_window *w, int64_t bytes)
+/* Are the n windows columns, each element of which is in a row of its own, and do they share rows? */
+static bool are_columns(const oly_window *w, int64_t n, int64_t bytes)
 {
-    return w->rank == 1 && w->extent[0] >= TALL && w->stride[0] * bytes >= LINE;
+    return w->rank == 1 && n >= MANY && w->extent[0] >= TALL && w->stride[0] * bytes >= LINE;
 }
 
 /* Positions [begin, end) of windows that are columns: as many rows at a time as fill a line of the result. */
@@ -215,13 +221,13 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
         unseen_value(x->dtype, outside);
     else
         outside_value(x->dtype, outside);
-    int64_t end = positions.count * (chunk + 1) / n_chunks;
-    if (are_columns(&window, bytes)) {
+    int64_t begin = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks;
+    if (are_columns(&window, end - begin, bytes)) {
         const void *const others[] = {outside, unseen};
-        gather_columns(&positions, &window, positions.count * chunk / n_chunks, end, bytes, out, in[0], others);
+        gather_columns(&positions, &window, begin, end, bytes, out, in[0], others);
         return;
     }
-    for (int64_t k = positions.count * chunk / n_chunks; k < end;) {
+    for (int64_t k = begin; k < end;) {
         int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
         if (dense == 1 && look_up(&positions, k, n, bytes, to, in[0])) {

@@ -48,7 +48,6 @@ typedef struct reduction {
     const char *in;
     const oly_reduce_source *source; /* of an operand that is not in memory; NULL: it is at `in` */
     const oly_reduce_task *task;
-    int last_kept; /* dimension that is kept and not 1; -1: none */
 } reduction;
 
 /* -- dimensions ----------------------------------------------------------------------------------------------------- */
@@ -125,7 +124,7 @@ typedef enum { KEPT, OUTER, RUN } part_of_box;
 
 static part_of_box part_of(const reduction *r, int d)
 {
-    return !r->task->reduced[d] ? KEPT : d < r->last_kept ? OUTER : RUN;
+    return !r->task->reduced[d] ? KEPT : d < r->shape.last_kept ? OUTER : RUN;
 }
 
 /* The largest box of the dimensions of one kind that begins at element `index` of them, in row-major order, has its elements in this order, and
@@ -372,7 +371,7 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
     for (int64_t first = kept_begin; first < kept_end;) {
         row w = {first, kept_end - first < width ? kept_end - first : width, false};
         if (r->source) { /* along one dimension, so that rows follow each other in a box */
-            int64_t all = r->task->extent[r->last_kept], rest = all - first % all;
+            int64_t all = r->task->extent[r->shape.last_kept], rest = all - first % all;
             w.n = rest < w.n ? rest : w.n;
             if (end - begin < SMALL)
                 chain_of_computed(r, &w, begin, end, out + (first - kept_begin) * r->out_bytes);
@@ -481,9 +480,6 @@ static void describe(reduction *r, const oly_reduce_task *t)
     r->gather = OLY_ISA_NAME(oly_convert).gather[r->in_bytes];
     r->task = t;
     r->source = NULL;
-    r->last_kept = t->rank - 1;
-    while (r->last_kept >= 0 && (t->reduced[r->last_kept] || t->extent[r->last_kept] == 1))
-        r->last_kept--;
 }
 
 /* Where the elements are: those of the task's box, or of a box within it. */

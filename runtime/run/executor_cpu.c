@@ -171,7 +171,8 @@ static void run_here(spread *s)
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
     spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
-    if (step->work < WORTH_SHARING || oly_workers_count() == 1)
+    double work = step->work + (step->prepared->fused ? step->reduce.operand->work : 0);
+    if (work < WORTH_SHARING || oly_workers_count() == 1)
         run_here(&s);
     else
         oly_parallel(step->prepared->total[phase], spread_body, &s);

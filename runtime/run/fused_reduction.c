@@ -6,7 +6,7 @@
 #include "run/compiled_groups.h"
 #include <string.h>
 
-enum { ENOUGH_CHUNKS = 16 };
+enum { ENOUGH_CHUNKS = 16 }; /* of the reduction, whatever the group by itself would have */
 
 /* Does the group read by rows? What is transposed is read in blocks, which need a box that is large in both directions. */
 static bool reads_rows(const oly_step *group, int device)

@@ -9,7 +9,7 @@ typedef struct oly_prepared {
     int phases;           /* in sequence, of steps that compute */
     const int *chunks[2]; /* [n_devices] in each phase */
     int total[2];         /* over all devices */
-    bool fused; /* a reduction that computes its operand (fused_reduction.h); the step before has no chunks then */
+    bool fused;           /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
     /* Products of which only some parts are computed: the numbers of their chunks, and out of how many. NULL: all
      * chunks. */
     const int *const *only; /* [n_devices][chunks] */
