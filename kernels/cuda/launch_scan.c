@@ -62,13 +62,20 @@ static oly_cuda_scan_task describe(const oly_local_task *t, const void *const *i
     return s;
 }
 
+/* Of an element in shared memory: of the type in which scan.cu adds (OLY_BY_TYPE of combining.h), for integers always 64 bits. */
+static unsigned running_bytes(const oly_cuda_scan_task *s)
+{
+    bool real = s->total_to == OLY_FLOAT32;
+    return s->combiner < 0 ? 8 : real ? 4 : s->dtype == OLY_COMPLEX128 ? 16 : 8;
+}
+
 static oly_status start_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s)
 {
     oly_cuda_launch launch = {.module = "scan",
                               .kernel = "oly_scan_segments",
                               .blocks = oly_cuda_blocks(l, s->n * s->segments, 1),
                               .threads = OLY_CUDA_THREADS,
-                              .shared = OLY_CUDA_SCAN_SHARED * oly_element_bytes[s->total_to],
+                              .shared = OLY_CUDA_SCAN_SHARED * running_bytes(s),
                               .task_bytes = sizeof *s};
     memcpy(launch.task, s, sizeof *s);
     return l->launch(l->context, &launch);

@@ -486,6 +486,12 @@ static void too_much_shared(void)
     launch("toy_reverse", NULL, 1, 32, 100000, (toy_task){0});
 }
 
+static void too_little_shared(void)
+{
+    launch("toy_reverse", NULL, 1, 32, 64, (toy_task){(float *)memory(128), (float *)memory(128), 32, 0, 0, 0, 0});
+    cuCtxSynchronize();
+}
+
 static void contract(void)
 {
     nvrtcProgram program;
@@ -548,6 +554,7 @@ static void breaches_end_the_process(void **state)
                {hosts_memory_in_a_kernel, races, "neither a device's nor pinned"},
                {too_many_threads, NULL, "at most 256 threads"},
                {too_much_shared, NULL, "cuFuncSetAttribute"},
+               {too_little_shared, NULL, "behind the shared memory that the launch asked for is written"},
                {contract, NULL, "-fmad=false"}};
     char text[4096];
     (void)state;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum state { READY, AT_BARRIER, AT_WARP, RETURNED };
-enum { MOST_ARRAYS = 64 };
+enum { MOST_ARRAYS = 64, GUARD = 1024 }; /* bytes behind what the launch asked for, and behind all arrays */
 
 typedef struct emulated_thread {
     enum state state;
@@ -37,7 +37,7 @@ static struct {
     int result;                                                           /* of the last barrier */
     uint64_t given[EMULATED_MOST_THREADS / EMULATED_WARP][EMULATED_WARP]; /* of the last exchange of each warp */
     /* Shared memory: what the launch asked for, then arrays in the order in which threads come upon them. */
-    _Alignas(256) char shared[EMULATED_SHARED + EMULATED_STATIC_SHARED];
+    _Alignas(256) char shared[EMULATED_SHARED + EMULATED_STATIC_SHARED + 2 * GUARD + 512];
     size_t dynamic, used;
     int n_arrays;
     struct {
@@ -114,13 +114,14 @@ void *emulated_shared(const void *key, size_t bytes, size_t alignment)
         if (now.array[k].key == key)
             return now.shared + now.array[k].at;
     size_t at = (now.used + alignment - 1) / alignment * alignment;
-    if (at + bytes - now.dynamic > EMULATED_STATIC_SHARED + 256 || now.n_arrays == MOST_ARRAYS)
+    if (at + bytes - now.dynamic - GUARD > EMULATED_STATIC_SHARED + 256 || now.n_arrays == MOST_ARRAYS)
         emulated_violation("arrays of more than %d bytes, or more than %d, in shared memory", EMULATED_STATIC_SHARED,
                            MOST_ARRAYS);
     now.array[now.n_arrays].key = key;
     now.array[now.n_arrays].at = at;
     now.array[now.n_arrays++].bytes = bytes;
     now.used = at + bytes;
+    memset(now.shared + now.used, 0xc5, GUARD);
     return now.shared + at;
 }
 
@@ -138,10 +139,6 @@ int emulated_rank(void)
     return (int)((p->thread.z * p->threads.y + p->thread.y) * p->threads.x + p->thread.x);
 }
 
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
 
 static void wait_in(enum state state, const char *where, uint64_t value)
 {
@@ -297,12 +294,19 @@ static bool pass_barrier(void)
     return true;
 }
 
+/* Behind what was asked for nothing may be written. */
+static void check_guard(size_t at, const char *what)
+{
+    for (size_t k = 0; k < GUARD; k++)
+        if ((unsigned char)now.shared[at + k] != 0xc5)
+            emulated_violation("byte %zu behind %s is written", k, what);
+}
+
 static void run_together(void)
 {
     int warps = (now.n + EMULATED_WARP - 1) / EMULATED_WARP;
-    size_t bytes = most((int)now.used, (int)now.dynamic);
     memset(now.thread, 0, (size_t)now.n * sizeof now.thread[0]);
-    memset(now.shared, 0xc5, bytes);
+    memset(now.shared, 0xc5, now.used + GUARD);
     emulated_races_block(now.shared, sizeof now.shared);
     do {
         int start = (int)emulated_random((unsigned)warps);
@@ -311,6 +315,8 @@ static void run_together(void)
             run_warp((back ? start - k + warps : start + k) % warps);
     } while (pass_barrier());
     emulated_races_end();
+    check_guard(now.dynamic, "the shared memory that the launch asked for");
+    check_guard(now.used, "the block's arrays in shared memory");
 }
 
 static void run_apart(void)
@@ -398,7 +404,8 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
     now.task = task;
     now.stack = __builtin_frame_address(0);
     now.n = (int)(threads.x * threads.y * threads.z);
-    now.dynamic = now.used = dynamic;
+    now.dynamic = dynamic;
+    now.used = dynamic + GUARD;
     now.n_arrays = 0;
     emulated_here.threads = threads;
     emulated_here.blocks = blocks;
