@@ -60,6 +60,7 @@ sleeper='echo asleep; sleep 61; echo awake'
 stubborn='trap "" TERM INT; echo asleep; sleep 61; sleep 61; echo awake'
 
 for job in killed-launcher stopped-launcher ended-launcher term int hup killed-guard twice; do begin $job -n 2 --grace 2 sh -c "$sleeper"; done
+MPIRUN="${MPIRUN:-mpirun} --host localhost:2" begin on-hosts -n 2 --grace 2 sh -c "$sleeper"
 begin killed-ranks -n 2 --grace 20 sh -c "$sleeper"
 begin limit --time 1 --grace 2 -n 2 sh -c "$sleeper"
 begin limit-minutes --timeout 0:02 --grace 2 -n 2 sh -c "$stubborn"
@@ -69,12 +70,18 @@ begin mpi -n 2 -d 2 "$program" sum sleep 1 "$folder/a.png"
 begin planning -n 2 -d 2 "$program" planning kill 1 "$folder/a.png"
 begin others-plan -n 2 -d 2 "$program" others-plan kill 0 "$folder/a.png"
 begin status -n 2 sh -c 'sleep 0.2; exit 7'
-for job in killed-launcher stopped-launcher ended-launcher term int hup killed-guard killed-ranks twice stubborn usr1; do asleep $job 2; done
+for job in killed-launcher stopped-launcher ended-launcher term int hup killed-guard killed-ranks on-hosts twice stubborn usr1; do asleep $job 2; done
 
 kill -9 "$(launcher_of killed-launcher)"
 kill -STOP "$(launcher_of stopped-launcher)"
 # shellcheck disable=SC2046
 kill -9 $(ranks_of stopped-launcher)
+# Ranks may be left on other hosts, which MPIRUN's options name: the launcher has all its time.
+late=$(launcher_of on-hosts)
+kill -STOP "$late"
+# shellcheck disable=SC2046
+kill -9 $(ranks_of on-hosts)
+{ sleep 5; kill -CONT "$late"; } &
 kill -TERM "$(launcher_of ended-launcher)"
 kill -TERM "${pid[term]}" "${pid[stubborn]}"
 kill -INT "${pid[int]}"
@@ -92,6 +99,7 @@ ended killed-launcher 137 10 'the launcher has ended, but ranks have not: ending
 ended stopped-launcher 1 10 'all ranks have ended, but the launcher has not: ending it'
 ended ended-launcher '[1-9]*' 10
 ended killed-ranks 137 25
+ended on-hosts 137 15
 ended term '[1-9]*' 10
 ended int '[1-9]*' 10
 ended hup '[1-9]*' 10
