@@ -474,7 +474,9 @@ $(BUILD)/tests/gpu/rates: $(BUILD)/tests/gpu/rates.o
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(link) $^ -ldl -o $@
 
-gpu-bundle: library $(examples:%.c=$(BUILD)/%) $(BUILD)/tests/oracle $(BUILD)/bench/bench $(guard) $(aware) $(gpu_rates) ## build/olympus-gpu.tar.gz, for tests/gpu/run.sh on a machine with a GPU
+# Test programs that run.sh runs on a GPU.
+gpu_programs := $(shell tests/gpu/run.sh --programs)
+gpu-bundle: library $(examples:%.c=$(BUILD)/%) $(BUILD)/tests/oracle $(BUILD)/bench/bench $(guard) $(aware) $(gpu_rates) $(BUILD)/tests/soak/soak $(gpu_programs:%=$(BUILD)/tests/%) ## build/olympus-gpu.tar.xz, for tests/gpu/run.sh on a machine with a GPU
 	$(Q)BUILD=$(BUILD) MPICC=$(MPICC) tests/gpu/make-bundle
 
 # -- demonstration ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,14 @@
 #   --emulated        on the emulated GPU (tests/gpu/emulated): everything but figures
 #   --platform NAME   instead of cuda; cpu tries this script itself
 #   --minutes N       for all steps together (10)
-#   STEP              only these: machine oracle rates bench peers examples processes sanitizers
+#   STEP              only these: machine oracle programs rates bench peers examples processes sanitizers
 set -u
 cd "$(dirname "$0")/../.." || exit
+programs='test_random_programs test_ops_everywhere test_pairs test_donation_random test_control test_shard_map test_callback test_user_kernels'
+if [[ ${1-} == --programs ]]; then # for make-bundle
+    echo "$programs"
+    exit
+fi
 export BUILD=${BUILD:-build}
 emulated=${RUN_EMULATED-} platform=${RUN_PLATFORM-cuda} out=${RUN_OUT-} minutes=10 steps=() inside=()
 while (($#)); do
@@ -26,7 +31,7 @@ while (($#)); do
     esac
     shift
 done
-((${#steps[@]})) || steps=(machine oracle rates bench peers examples processes sanitizers)
+((${#steps[@]})) || steps=(machine oracle programs rates bench peers examples processes sanitizers)
 out=${out:-$PWD/gpu-run}
 mkdir -p "$out" || exit
 end=$((SECONDS + 60 * minutes))
@@ -124,8 +129,35 @@ machine() {
 
 oracle() { on "$@"; }
 
-# The output of a program in any order of processes, without speeds and names of devices.
-text_of() { sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//; s/ cuda devices/ cpu devices/; s/CudaDevice/CpuDevice/g; s/GPU ([0-9])/CPU \1/g; /^cpu devices = /d' | sort; }
+# Random programs against plain loops, and test programs whose devices are those of the platform.
+random_programs() {
+    local layout=$1 until=$((SECONDS + $2)) seed=${SEED:-$((RANDOM * 1000))} bad=0 n=0
+    shift 2
+    while ((SECONDS < until)); do
+        (export SOAK_SHRINK=0 OLYMPUS_NUM_CPU_DEVICES=${layout#*x} "$@" && on "$layout" "$BUILD/tests/soak/soak" $((seed + n)) 100) || bad=$((bad + 1))
+        n=$((n + 100))
+    done
+    echo "$n random programs from $seed, $bad hundreds failed"
+    [[ $bad == 0 ]]
+}
+tests() {
+    local bad=0 name
+    for name in $programs; do
+        on 1x8 "$BUILD/tests/$name" >"$out/test" 2>&1 && continue
+        echo "$name failed"
+        tail -n 20 "$out/test"
+        bad=$((bad + 1))
+    done
+    echo "$bad programs failed"
+    [[ $bad == 0 ]]
+}
+
+# The output of a program in any order of processes, without speeds and names of devices. Numbers to six places: a few functions of
+# complex numbers differ in their last bits (docs/gpu.md).
+text_of() {
+    sed -E 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g; s/(CPU|GPU|CUDA)([ _][0-9])/DEVICE\2/g; s/platform "?[a-z]*"?//; s/ cuda devices/ cpu devices/
+        s/CudaDevice/CpuDevice/g; /^cpu devices = /d; /^put on a CPU device:/d; s/([0-9]\.[0-9]{6})[0-9]+/\1/g; s/ +//g' | sort
+}
 
 # Every example prints on the platform what it prints on CPUs.
 examples() {
@@ -173,6 +205,11 @@ for name in "${steps[@]}"; do
     oracle)
         step oracle_1x16 150 oracle 1x16 "$BUILD/tests/oracle" tests/oracle
         step oracle_1x8 60 oracle 1x8 "$BUILD/tests/oracle" "${sharded[@]}"
+        ;;
+    programs)
+        step programs 150 tests
+        step random_1x8 40 random_programs 1x8 20
+        [[ $emulated ]] || step random_compiled_1x1 40 random_programs 1x1 15 OLYMPUS_COMPILE_AFTER=0
         ;;
     examples)
         step examples_1x8 120 examples 1x8
