@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches of stencils (stencil.cu). The steps of a pass are divided among launches, each of as many as suits the shared memory of a block;
+/* Launches of stencils (stencil.cu, or the kernel of stencil_text.c where it has been compiled). The steps of a pass are divided among launches, each of as many as suits the shared memory of a block;
  * what is between two launches is in scratch memory, of the field's shape. No value depends on the division. */
 #include "cuda/launching.h"
 #include "cuda/stencil_task.h"
 #include "core/error.h"
 #include "core/min_max.h"
+#include "core/optimisation.h"
+#include "cuda/stencil_text.h"
 #include <string.h>
 
 enum { SHARED_BYTES = 48 << 10, MOST_STEPS = 64 };
@@ -156,32 +158,67 @@ static oly_status start(const oly_cuda_launcher *l, const oly_stencil *s, oly_cu
     return l->launch(l->context, &launch);
 }
 
+/* -- passes ----------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct pass {
+    const oly_stencil *stencil;
+    const oly_stencil_field *field;
+    void *destination;
+    char *between[2]; /* scratch memory of the field's shape */
+    int turn, left;   /* steps */
+} pass;
+
+/* The next launch computes so many steps at most, divided evenly. The last one writes the destination, others what is between. */
+static oly_status set_launch(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t, int most)
+{
+    const oly_stencil_field *f = p->field;
+    int launches = (p->left + most - 1) / most;
+    t->steps = (p->left + launches - 1) / launches;
+    set_part(p->stencil, f, t, p->left - t->steps);
+    if (t->steps == p->left) {
+        set_destination(p->stencil, f, t, p->destination);
+        return OLY_OK;
+    }
+    void *memory = p->between[p->turn];
+    if (!memory)
+        OLY_TRY(l->scratch(l->context,
+                           (size_t)(f->extent[0] * f->stride[0]) * (p->stencil->dtype == OLY_FLOAT32 ? 4 : 8),
+                           &memory));
+    p->between[p->turn] = t->destination = memory;
+    return OLY_OK;
+}
+
+static oly_status start_steps(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t)
+{
+    bool launched = false;
+    int most = oly_cuda_patch_steps(p->stencil, t, p->left);
+    if (l->generated && most > 0 && oly_enabled(OLY_OPTIMISATION_STENCIL_PATCHES)) {
+        OLY_TRY(set_launch(l, p, t, most));
+        if (oly_cuda_patch_fits(p->stencil, t))
+            OLY_TRY(oly_cuda_patch(l, p->stencil, t, &launched));
+    }
+    if (launched)
+        return OLY_OK;
+    OLY_TRY(set_launch(l, p, t, best_steps(p->stencil, t, p->left)));
+    return start(l, p->stencil, t);
+}
+
 oly_status oly_cuda_stencil(const oly_cuda_launcher *l, const oly_stencil *s, const oly_stencil_field *f, int steps,
                             const void *source, void *destination)
 {
-    oly_cuda_stencil_task t = {.source = source};
-    char *between[2] = {NULL, NULL};
-    size_t bytes = (size_t)(f->extent[0] * f->stride[0]) * (s->dtype == OLY_FLOAT32 ? 4 : 8);
+    oly_cuda_stencil_task first = {.source = source};
+    pass p = {.stencil = s, .field = f, .destination = destination, .left = steps};
     for (int d = 0; d < s->rank; d++)
         if (f->write_lo[d] >= f->write_hi[d])
             return OLY_OK;
-    set_reach(s, &t);
-    set_field(s, f, &t);
-    int each = best_steps(s, &t, steps), launches = (steps + each - 1) / each, left = steps;
-    for (int k = 0; k < launches; k++) {
-        t.steps = steps / launches + (k < steps % launches);
-        left -= t.steps;
-        set_part(s, f, &t, left);
-        if (k == launches - 1) {
-            set_destination(s, f, &t, destination);
-        } else {
-            void *memory = between[k % 2];
-            if (!memory)
-                OLY_TRY(l->scratch(l->context, bytes, &memory));
-            between[k % 2] = t.destination = memory;
-        }
-        OLY_TRY(start(l, s, &t));
-        t.source = t.destination;
+    set_reach(s, &first);
+    set_field(s, f, &first);
+    for (const char *from = source; p.left > 0; p.turn ^= 1) {
+        oly_cuda_stencil_task t = first;
+        t.source = from;
+        OLY_TRY(start_steps(l, &p, &t));
+        from = t.destination;
+        p.left -= t.steps;
     }
     return OLY_OK;
 }

@@ -2,78 +2,13 @@
 /* run: ranks=1  Generated kernels of elementwise groups give the CPU's bits; the real NVRTC, where it is, compiles them for every GPU. FUSED=all:
  * every operation of every type (minutes), and more random programs. */
 #include "drawn_program.h"
-#include "core/text.h"
+#include "collected_kernels.h"
 #include "device/cuda/embedded.h"
-#include "device/cuda/nvrtc.h"
 
-/* A library built without CUDA has none of these. */
-extern __typeof__(oly_nvrtc_compile) oly_nvrtc_compile __attribute__((weak));
+/* A library built without CUDA has none. */
 extern const oly_embedded oly_cuda_headers[] __attribute__((weak));
 
-enum { MOST = 1024, N = 300 };
-static oly_text all; /* one program of all kernels: they are compiled together */
-static oly_cuda_launch *launches[MOST];
-static int n_kernels;
-
-/* Takes the place of the runtime: the text becomes one of many in a name space of its own. */
-static oly_status collect(void *context, const oly_cuda_generated *g, const oly_cuda_launch *launch, bool *launched)
-{
-    char *text = g->text(g->of), *body = strchr(text, '\n');
-    (void)context;
-    assert_true(n_kernels < MOST && !strncmp(text, "#include \"element.h\"", 20));
-    oly_text_add(&all, "#define oly_group oly_group_%d\nnamespace k%d {\n%s}\n#undef oly_group\n", n_kernels, n_kernels,
-                 body);
-    launches[n_kernels] = malloc(sizeof *launch);
-    *launches[n_kernels++] = *launch;
-    *launched = true;
-    free(text);
-    return OLY_OK;
-}
-static const oly_cuda_launcher collecting = {
-    .processors = 2, .launch = run_launch, .constant = keep_constant, .scratch = keep, .generated = collect};
-
-static void begin_text(void)
-{
-    oly_text_free(&all);
-    for (; n_kernels > 0; n_kernels--)
-        free(launches[n_kernels - 1]);
-    oly_text_add(&all, "#include \"element.h\"\n");
-}
-
-/* -- compiled for the host ------------------------------------------------------------------------------------------------------- */
-
-static void *compile_for_host(void)
-{
-    char path[4200], *image = NULL, *why = NULL;
-    size_t bytes;
-    snprintf(path, sizeof path, "%s/libnvrtc.so.13", emulated_folder());
-    if (!oly_nvrtc_compile || !dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
-        printf("skipped: built without CUDA, or no emulated NVRTC\n");
-        skip();
-    }
-    if (!oly_nvrtc_compile(90, all.chars, &image, &bytes, &why))
-        fail_msg("%s", why ? why : "no compiler");
-    assert_int_equal(strncmp(image, "emulated kernels: ", 18), 0);
-    void *object = dlopen(image + 18, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        fail_msg("%s", dlerror());
-    free(image);
-    return object;
-}
-
-static void run_kernels(void *object)
-{
-    for (int k = 0; k < n_kernels; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "oly_group_%d__emulated", k);
-        const emulated_kernel *kernel = dlsym(object, name);
-        const oly_cuda_launch *l = launches[k];
-        if (!kernel)
-            fail_msg("%s", dlerror());
-        assert_int_equal(kernel->task_bytes, l->task_bytes);
-        run_emulated(kernel, l->task, (emulated_size){l->blocks, 1, 1}, (emulated_size){l->threads, 1, 1}, 0);
-    }
-}
+enum { N = 300 };
 
 /* -- random programs ---------------------------------------------------------------------------------------------------------------- */
 
@@ -83,15 +18,15 @@ static void random_programs(void **state)
     need_kernels();
     static drawn g[150];
     int n = getenv("FUSED") ? 150 : 40;
-    begin_text();
+    collected_begin();
     for (int k = 0; k < n; k++) {
         draw(&g[k]);
         for (int c = 0, chunks = oly_tile_chunks(&g[k].program, &g[k].box); c < chunks; c++)
             oly_tile_run(&g[k].program, &g[k].box, g[k].loads, g[k].stores, c, chunks);
         assert_int_equal(oly_cuda_tile(&collecting, &g[k].program, &g[k].box, g[k].loads, g[k].others), OLY_OK);
     }
-    assert_true(n_kernels > n * 9 / 10);
-    run_kernels(compile_for_host());
+    assert_true(collected.n_kernels > n * 9 / 10);
+    collected_run();
     for (int k = 0; k < n; k++) {
         for (int s = 0; s < g[k].program.n_stores; s++) {
             int64_t at = first_difference((oly_dtype)g[k].store_types[s], g[k].elements[4 + s], g[k].stores[s].base,
@@ -155,12 +90,12 @@ static void compare_sample(const sample *s)
 
 static void operations(void **state)
 {
-    static sample *samples[MOST];
+    static sample *samples[MOST_COLLECTED];
     int n = 0;
     oly_tile_box box = {.rank = 1, .extent = {N}, .whole = {N}};
     (void)state;
     need_kernels();
-    begin_text();
+    collected_begin();
     for (int d = 0; d < OLY_N_DTYPES; d++) {
         int in_sample = OPERATIONS;
         bool some = d == OLY_FLOAT32 || d == OLY_INT16 || d == OLY_BOOL || d == OLY_BFLOAT16;
@@ -182,7 +117,7 @@ static void operations(void **state)
         assert_int_equal(oly_cuda_tile(&collecting, &samples[k]->program, &box, samples[k]->loads, samples[k]->gpu),
                          OLY_OK);
     }
-    run_kernels(compile_for_host());
+    collected_run();
     for (int k = 0; k < n; k++) {
         compare_sample(samples[k]);
         for (int i = 0; i < samples[k]->program.n_stores; i++)
@@ -224,7 +159,7 @@ static void compile_for(void *library, const char *arch)
         name[n] = e->name;
     }
     program p;
-    assert_int_equal(create(&p, all.chars, "group.cu", n, text, name), 0);
+    assert_int_equal(create(&p, collected.text.chars, "group.cu", n, text, name), 0);
     if (compile(p, 4, options) != 0) {
         log_of(p, log);
         fail_msg("%s: %.2000s", arch, log);
@@ -240,7 +175,7 @@ static void real_compiler(void **state)
         printf("skipped: no NVRTC in CUDA_HOME\n");
         skip();
     }
-    begin_text();
+    collected_begin();
     random_state = 77;
     for (int k = 0; k < 6; k++) {
         drawn g;
@@ -251,7 +186,7 @@ static void real_compiler(void **state)
     compile_for(library, "--gpu-architecture=sm_75");
     compile_for(library, "--gpu-architecture=sm_90");
     compile_for(library, "--gpu-architecture=sm_120");
-    begin_text();
+    collected_begin();
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  CUDA kernels of stencil passes give the CPU's bits: random taps, fields, update regions and steps, in one to three dimensions. */
-#include "kernel_launcher.h"
+#include "collected_kernels.h"
 
 static oly_stencil draw_stencil(int rank)
 {
@@ -49,35 +49,62 @@ static oly_stencil_field draw_field(const oly_stencil *s, int steps)
     return f;
 }
 
-static void one(int round)
+typedef struct drawn_pass {
+    oly_stencil stencil;
+    oly_stencil_field field;
+    int steps;
+    int64_t results; /* elements of the destination */
+    char *source, *cpu, *gpu;
+} drawn_pass;
+
+static drawn_pass draw_pass(int most_rank)
 {
-    oly_stencil s = draw_stencil(1 + random_below(3));
-    int steps = 1 + random_below(s.rank == 1 ? 80 : s.rank == 2 ? 20 : 5);
-    oly_stencil_field f = draw_field(&s, steps);
-    int64_t n = 1, to = 1;
-    for (int d = 0; d < s.rank; d++) {
-        n *= f.extent[d];
-        to *= f.extent[d] + 4;
+    drawn_pass p = {.stencil = draw_stencil(1 + random_below(most_rank)), .results = 1};
+    const oly_stencil *s = &p.stencil;
+    p.steps = 1 + random_below(s->rank == 1 ? 80 : s->rank == 2 ? 20 : 5);
+    p.field = draw_field(s, p.steps);
+    int64_t n = 1;
+    for (int d = 0; d < s->rank; d++) {
+        n *= p.field.extent[d];
+        p.results *= p.field.extent[d] + 4;
     }
-    size_t bytes = oly_dtype_size(s.dtype);
-    char *source = calloc((size_t)n + 1, bytes), *cpu = calloc((size_t)to + 1, bytes),
-         *gpu = calloc((size_t)to + 1, bytes);
+    size_t bytes = oly_dtype_size(s->dtype);
+    p.source = calloc((size_t)n + 1, bytes);
+    p.cpu = calloc((size_t)p.results + 1, bytes);
+    p.gpu = calloc((size_t)p.results + 1, bytes);
     for (int64_t i = 0; i < n; i++) {
         double x = (double)(int64_t)random_word() * 0x1p-63;
         float y = (float)x;
-        memcpy(source + (size_t)i * bytes, bytes == 4 ? (void *)&y : (void *)&x, bytes);
+        memcpy(p.source + (size_t)i * bytes, bytes == 4 ? (void *)&y : (void *)&x, bytes);
     }
-    int chunks = oly_stencil_chunks(&s, &f, steps);
-    void *scratch = malloc(oly_stencil_scratch(&s, &f, steps) + 64);
+    int chunks = oly_stencil_chunks(s, &p.field, p.steps);
+    void *scratch = malloc(oly_stencil_scratch(s, &p.field, p.steps) + 64);
     for (int c = 0; c < chunks; c++)
-        oly_stencil_run(&s, &f, steps, source, cpu, scratch, c, chunks);
-    assert_true(oly_cuda_has_stencil(&s));
-    assert_int_equal(oly_cuda_stencil(&launcher, &s, &f, steps, source, gpu), OLY_OK);
-    int64_t at = first_difference(s.dtype, to, cpu, gpu);
+        oly_stencil_run(s, &p.field, p.steps, p.source, p.cpu, scratch, c, chunks);
+    free(scratch);
+    return p;
+}
+
+static void start_pass(const oly_cuda_launcher *l, const drawn_pass *p)
+{
+    assert_true(oly_cuda_has_stencil(&p->stencil));
+    assert_int_equal(oly_cuda_stencil(l, &p->stencil, &p->field, p->steps, p->source, p->gpu), OLY_OK);
+}
+
+static void end_pass(const drawn_pass *p, int round)
+{
+    int64_t at = first_difference(p->stencil.dtype, p->results, p->cpu, p->gpu);
     if (at >= 0)
-        fail_msg("stencil %d of rank %d, %d taps, %d steps differs at %d of %d", round, s.rank, s.n_taps, steps,
-                 (int)at, (int)to);
-    free(source), free(cpu), free(gpu), free(scratch);
+        fail_msg("stencil %d of rank %d, %d taps, %d steps differs at %d of %d", round, p->stencil.rank,
+                 p->stencil.n_taps, p->steps, (int)at, (int)p->results);
+    free(p->source), free(p->cpu), free(p->gpu);
+}
+
+static void one(int round)
+{
+    drawn_pass p = draw_pass(3);
+    start_pass(&launcher, &p);
+    end_pass(&p, round);
     free_kept();
 }
 
@@ -90,8 +117,29 @@ static void random_stencils(void **state)
         one(round);
 }
 
+/* By the kernels that are made for them, where their taps fit. */
+static void generated_stencils(void **state)
+{
+    (void)state;
+    need_kernels();
+    int rounds = getenv("STENCILS") ? atoi(getenv("STENCILS")) : 16;
+    drawn_pass *p = calloc((size_t)rounds, sizeof *p);
+    assert_non_null(p);
+    collected_begin();
+    for (int k = 0; k < rounds; k++) {
+        p[k] = draw_pass(2);
+        start_pass(&collecting, &p[k]);
+    }
+    assert_true(collected.n_kernels > rounds / 2);
+    collected_run();
+    for (int k = 0; k < rounds; k++)
+        end_pass(&p[k], k);
+    free(p);
+    free_kept();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_stencils)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_stencils), cmocka_unit_test(generated_stencils)};
     return CHECK_MAIN(tests);
 }
