@@ -29,34 +29,85 @@ template <class A> OLY_DEVICE bool wins(bool smallest, A x, int64_t number, A y,
     return number >= 0 && (than < 0 || better(smallest, x, y) || (number < than && !better(smallest, y, x)));
 }
 
-/* -- argreductions: one thread, or a warp, for each result and piece ---------------------------------------------------------------- */
+/* Frequent types without a choice for each element. */
+OLY_DEVICE void load(int dtype, const char *base, int64_t i, float *x)
+{
+    if (dtype == OLY_T_f32)
+        *x = ((const float *)base)[i];
+    else
+        oly_load(dtype, base, i, x);
+}
+OLY_DEVICE void load(int dtype, const char *base, int64_t i, int64_t *x)
+{
+    if (dtype == OLY_T_i32)
+        *x = ((const int32_t *)base)[i];
+    else
+        oly_load(dtype, base, i, x);
+}
+template <class A> OLY_DEVICE void load(int dtype, const char *base, int64_t i, A *x)
+{
+    oly_load(dtype, base, i, x);
+}
+
+/* -- argreductions: some lanes of a warp, a power of 2, for each result and piece --------------------------------------------------- */
+enum { AHEAD = 4 }; /* elements that are read before they are compared */
+
+/* The elements' offsets and weights. */
+OLY_DEVICE void locate(const oly_cuda_find_task &t, int64_t e, int64_t *offset, int64_t *weight)
+{
+    int64_t at[OLY_MAX_RANK];
+    if (t.reduced.rank <= 1) { /* without dimensions e is 0 */
+        *offset = e * t.reduced.stride[0];
+        *weight = e * t.weight[0];
+        return;
+    }
+    oly_unravel(t.reduced.rank, t.reduced.extent, e, at);
+    *offset = oly_offset(t.reduced.rank, at, t.reduced.stride);
+    *weight = oly_offset(t.reduced.rank, at, t.weight);
+}
+/* The best of the group's lanes, in its first. */
+template <class A> OLY_DEVICE void find_among(const oly_cuda_find_task &t, A *best, int64_t *number)
+{
+    for (int half = t.lanes / 2; half > 0; half /= 2) {
+        A next = oly_shuffle_down(*best, half);
+        int64_t other = oly_shuffle_down(*number, half);
+        if (wins(t.smallest, next, other, *best, *number)) {
+            *best = next;
+            *number = other;
+        }
+    }
+}
 template <class A> OLY_DEVICE void find(const oly_cuda_find_task &t)
 {
-    int lane = t.lanes == 1 ? 0 : oly_lane();
-    int64_t all = t.n * t.pieces, step = oly_stride() / t.lanes;
-    for (int64_t i = oly_index() / t.lanes; i < all; i += step) {
-        int64_t k = i % t.n, piece = i / t.n, base = oly_offset_in(t.kept, k), number = -1;
-        int64_t begin = t.length * piece / t.pieces, end = t.length * (piece + 1) / t.pieces;
+    const int lane = oly_lane() & (t.lanes - 1);
+    const int64_t all = t.n * t.pieces, step = oly_stride() / t.lanes;
+    /* whole warps go on together: of the last one some groups have nothing to do */
+    for (int64_t i = oly_index() / t.lanes, first = i - oly_lane() / t.lanes; first < all; i += step, first += step) {
+        int64_t k = i % t.n, piece = i / t.n, number = -1, begin = 0, end = 0, base = 0;
         A best = A();
-        for (int64_t e = begin + lane; e < end; e += t.lanes) {
-            int64_t at[OLY_MAX_RANK];
-            A next;
-            oly_unravel(t.reduced.rank, t.reduced.extent, e, at);
-            oly_load(t.dtype, t.in, base + oly_offset(t.reduced.rank, at, t.reduced.stride), &next);
-            if (number < 0 || better(t.smallest, next, best)) {
-                best = next;
-                number = t.first + oly_offset(t.reduced.rank, at, t.weight);
-            }
+        if (i < all) {
+            base = oly_offset_in(t.kept, k);
+            begin = t.length * piece / t.pieces;
+            end = t.length * (piece + 1) / t.pieces;
         }
-        for (int half = t.lanes / 2; half > 0; half /= 2) {
-            A next = oly_shuffle_down(best, half);
-            int64_t other = oly_shuffle_down(number, half);
-            if (wins(t.smallest, next, other, best, number)) {
-                best = next;
-                number = other;
+        for (int64_t e = begin + lane; e < end; e += AHEAD * t.lanes) {
+            A next[AHEAD];
+            int64_t weight[AHEAD];
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) {
+                int64_t offset, x = e + j * t.lanes;
+                locate(t, x < end ? x : e, &offset, &weight[j]);
+                load(t.dtype, t.in, base + offset, &next[j]);
             }
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++)
+                if (e + j * t.lanes < end && (number < 0 || better(t.smallest, next[j], best))) {
+                    best = next[j];
+                    number = t.first + weight[j];
+                }
         }
-        if (lane == 0) {
+        find_among(t, &best, &number);
+        if (lane == 0 && i < all) {
             oly_store_number(t.wide, t.to, i, number);
             if (t.elements)
                 oly_store(t.dtype, t.elements, i, best);
@@ -68,25 +119,30 @@ OLY_KERNEL_BLOCK_BOUNDED(oly_find, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
     BY_REAL_TYPE(task.dtype, find, task)
 }
 
-/* The pieces' results. A thread for each result. */
+/* The pieces' results, in the same way. */
 template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
 {
-    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+    const int lane = oly_lane() & (t.lanes - 1);
+    const int64_t step = oly_stride() / t.lanes;
+    for (int64_t i = oly_index() / t.lanes, first = i - oly_lane() / t.lanes; first < t.n; i += step, first += step) {
         int64_t number = -1;
         A best = A(), next;
-        for (int64_t p = 0; p < t.pieces; p++) {
+        for (int64_t p = lane; p < t.pieces && i < t.n; p += t.lanes) {
             oly_load(t.dtype, t.in, p * t.n + i, &next);
             if (wins(t.smallest, next, t.numbers[p * t.n + i], best, number)) {
                 best = next;
                 number = t.numbers[p * t.n + i];
             }
         }
-        oly_store_number(t.wide, t.to, i, number);
-        if (t.elements)
-            oly_store(t.dtype, t.elements, i, best);
+        find_among(t, &best, &number);
+        if (lane == 0 && i < t.n) {
+            oly_store_number(t.wide, t.to, i, number);
+            if (t.elements)
+                oly_store(t.dtype, t.elements, i, best);
+        }
     }
 }
-OLY_KERNEL(oly_find_join, oly_cuda_find_task)
+OLY_KERNEL_BLOCK_BOUNDED(oly_find_join, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
 {
     BY_REAL_TYPE(task.dtype, join_found, task)
 }

@@ -52,12 +52,21 @@ static oly_cuda_find_task describe(const oly_local_task *t, const void *in)
     return f;
 }
 
-/* Adjacent results are found by adjacent threads; where their elements are not adjacent, each by a warp. */
+/* A power of 2, at most a warp, for so many elements. */
+static int32_t lanes_for(int64_t elements)
+{
+    int32_t lanes = 1;
+    while (lanes < WARP && lanes * 4 < elements)
+        lanes *= 2;
+    return lanes;
+}
+
+/* Adjacent results are found by adjacent threads; where their elements are not adjacent, each by some lanes of a warp. */
 static void divide(const oly_cuda_launcher *l, oly_cuda_find_task *f)
 {
     const oly_cuda_dims *kept = &f->kept;
     bool adjacent = kept->rank > 0 && kept->stride[kept->rank - 1] == 1 && kept->extent[kept->rank - 1] >= WARP;
-    f->lanes = adjacent || f->length <= 4 ? 1 : WARP;
+    f->lanes = adjacent ? 1 : lanes_for(f->length);
     int64_t threads = f->n * f->lanes, wanted = (int64_t)(l->processors > 0 ? l->processors : 1) * ENOUGH_THREADS;
     f->pieces = oly_larger(1, oly_smaller(wanted / threads, f->length / (PIECE * f->lanes)));
 }
@@ -80,7 +89,8 @@ static oly_status find_pieces(const oly_cuda_launcher *l, oly_cuda_find_task f)
     f.wide = true;
     f.elements = (char *)at + results * sizeof(int64_t);
     OLY_TRY(start(l, "oly_find", f.n * f.pieces * f.lanes, &f));
-    return start(l, "oly_find_join", f.n, &join);
+    join.lanes = lanes_for(f.pieces);
+    return start(l, "oly_find_join", f.n * join.lanes, &join);
 }
 
 oly_status oly_cuda_find(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,

@@ -107,12 +107,18 @@ typedef struct kernels {
         [OLY_COMBINE_SUM] = "oly_reduce_" f "_" s "_sum", [OLY_COMBINE_MAX] = "oly_reduce_" f "_" s "_max",            \
         [OLY_COMBINE_MIN] = "oly_reduce_" f "_" s "_min"                                                               \
     }
+#define REALS(f, s)                                                                                                    \
+    {                                                                                                                  \
+        [OLY_COMBINE_SUM] = "oly_reduce_" f "_" s "_sum", [OLY_COMBINE_MAX] = "oly_reduce_" f "_" s "_max",            \
+        [OLY_COMBINE_MIN] = "oly_reduce_" f "_" s "_min", [OLY_COMBINE_PROD] = "oly_reduce_" f "_" s "_prod"           \
+    }
 #define KERNELS(f)                                                                                                     \
     {                                                                                                                  \
         "reduce_" f, "oly_reduce_" f,                                                                                  \
         {                                                                                                              \
-            [OLY_FLOAT32] = NUMBERS(f, "f32"), [OLY_FLOAT64] = NUMBERS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),   \
+            [OLY_FLOAT32] = REALS(f, "f32"), [OLY_FLOAT64] = REALS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),   \
             [OLY_BFLOAT16] = NUMBERS(f, "bf16"), [OLY_INT32] = NUMBERS(f, "i32"), [OLY_INT64] = NUMBERS(f, "i64"),     \
+            [OLY_COMPLEX64] = {[OLY_COMBINE_SUM] = "oly_reduce_" f "_c64_sum"},                                        \
             [OLY_BOOL] = {                                                                                             \
                 [OLY_COMBINE_OR] = "oly_reduce_" f "_b8_or",                                                           \
                 [OLY_COMBINE_AND] = "oly_reduce_" f "_b8_and"                                                          \
@@ -123,7 +129,9 @@ static const kernels chain = KERNELS("chain"), rows = KERNELS("rows"), blocks = 
 
 static oly_status start(const stages *s, const kernels *k, oly_cuda_reduce_task *r, bool last, int64_t threads)
 {
-    const char *kernel = r->from == r->dtype ? k->of[r->from][r->combiner] : NULL;
+    /* float16 and bfloat16 are float32 as they are read */
+    bool widened = r->dtype == OLY_FLOAT32 && (r->from == OLY_FLOAT16 || r->from == OLY_BFLOAT16);
+    const char *kernel = r->from == r->dtype || widened ? k->of[r->from][r->combiner] : NULL;
     r->out = last ? s->out : s->scratch[0];
     r->to = last ? s->to : s->wide;
     return oly_cuda_start(s->l, k->module, kernel ? kernel : k->any, oly_cuda_blocks(s->l, threads, OLY_CUDA_THREADS),

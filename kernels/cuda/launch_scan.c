@@ -9,10 +9,12 @@
 #include <string.h>
 
 enum {
-    MANY_LINES = 4096, /* enough for a thread each */
-    SHORT = 512,       /* elements that a thread adds sooner than a block begins */
-    SEGMENT = 4096,    /* elements worth a segment */
-    MOST_SEGMENTS = 512,
+    SHORT = 512,    /* elements that a thread adds sooner than a block begins */
+    SEGMENT = 4096, /* elements worth a segment of a block */
+    MOST_SEGMENTS = 2048,
+    SIDE_BY_SIDE = 64,      /* lines that threads, not blocks, scan */
+    MOST_THREADS = 1 << 16, /* segments of theirs */
+    THREAD_SEGMENT = 64,    /* elements worth one */
 };
 
 static void add_line_dimension(oly_cuda_scan_task *s, int64_t extent, int64_t in, int64_t out, int64_t before)
@@ -56,6 +58,8 @@ static oly_cuda_scan_task describe(const oly_local_task *t, const void *const *i
         s.before_step = before->stride[dim];
         s.parts = (int32_t)before->extent[dim];
     }
+    for (int d = dim + 1; d < x->rank; d++)
+        s.columns |= x->extent[d] > 1;
     for (int d = 0; d < x->rank; d++)
         if (d != dim)
             add_line_dimension(&s, y->extent[d], x->stride[d], y->stride[d], before ? before->stride[d] : 0);
@@ -81,32 +85,40 @@ static oly_status start_segments(const oly_cuda_launcher *l, const oly_cuda_scan
     return l->launch(l->context, &launch);
 }
 
-/* The totals of segments, these as lines, and then the elements. */
-static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s, void *at)
+static oly_status start_lines(const oly_cuda_launcher *l, const oly_cuda_scan_task *s)
+{
+    return oly_cuda_start(l, "scan", "oly_scan_lines", oly_cuda_blocks(l, s->n * s->segments, 64), 64, s, sizeof *s);
+}
+
+/* The totals of segments, these as lines, and then the elements. `start` starts segments: those of a line are `apart`, lines `between`. */
+static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_task *s, void *at, int64_t apart,
+                                int64_t between,
+                                oly_status (*start)(const oly_cuda_launcher *, const oly_cuda_scan_task *))
 {
     oly_cuda_scan_task totals = *s, lines = *s, last = *s;
     totals.out = NULL;
     totals.before = NULL;
     totals.totals = at;
-    OLY_TRY(start_segments(l, &totals));
+    OLY_TRY(start(l, &totals));
     lines.in = at;
     lines.before = NULL;
     lines.out = s->out ? at : NULL;
     lines.length = s->segments;
-    lines.segments = lines.in_step = lines.out_step = 1;
+    lines.segments = 1;
+    lines.in_step = lines.out_step = apart;
     lines.dtype = lines.to = s->total_to;
     lines.reverse = false; /* of reversed lines the first segment is the last */
     lines.line = (oly_cuda_dims){0};
     if (s->n > 1) {
         lines.line.rank = 1;
         lines.line.extent[0] = s->n;
-        lines.line.stride[0] = lines.out_stride[0] = s->segments;
+        lines.line.stride[0] = lines.out_stride[0] = between;
     }
-    OLY_TRY(start_segments(l, &lines));
+    OLY_TRY(start(l, &lines));
     if (!s->out)
         return OLY_OK;
     last.carry = at;
-    return start_segments(l, &last);
+    return start(l, &last);
 }
 
 size_t oly_cuda_running_bytes(int64_t lines)
@@ -114,17 +126,30 @@ size_t oly_cuda_running_bytes(int64_t lines)
     return (size_t)oly_larger(lines, MOST_SEGMENTS) * 16;
 }
 
+/* Of lines whose elements are apart. */
+static oly_status by_threads(const oly_cuda_launcher *l, oly_cuda_scan_task *s)
+{
+    void *totals;
+    s->segments = oly_larger(1, oly_smaller(MOST_THREADS / s->n, s->length / THREAD_SEGMENT));
+    if (s->segments == 1)
+        return start_lines(l, s);
+    OLY_TRY(l->scratch(l->context, (size_t)(s->n * s->segments) * 16, &totals));
+    return scan_segments(l, s, totals, s->n, 1, start_lines);
+}
+
 oly_status oly_cuda_running(const oly_cuda_launcher *l, const oly_cuda_scan_task *running, void *totals)
 {
     oly_cuda_scan_task s = *running;
-    if (s.n >= MANY_LINES || s.length <= SHORT)
-        return oly_cuda_start(l, "scan", "oly_scan_lines", oly_cuda_blocks(l, s.n, 64), 64, &s, sizeof s);
+    if (s.length <= SHORT)
+        return start_lines(l, &s);
+    if (s.n >= SIDE_BY_SIDE && s.columns)
+        return by_threads(l, &s);
     s.segments = oly_larger(1, oly_smaller(s.length / SEGMENT, MOST_SEGMENTS / s.n));
     if (s.segments == 1)
         return start_segments(l, &s);
     if (!totals)
         OLY_TRY(l->scratch(l->context, oly_cuda_running_bytes(s.n), &totals));
-    return scan_segments(l, &s, totals);
+    return scan_segments(l, &s, totals, 1, s.segments, start_segments);
 }
 
 /* The result of no elements: the identity; of sums zero with a sign, which leaves zeros of both signs as they are. */

@@ -100,6 +100,9 @@ template <int dtype, class A, int combiner> struct oly_of {
     OLY_REDUCE_NUMBERS(KERNEL, f, bf16, float)                                                                         \
     OLY_REDUCE_NUMBERS(KERNEL, f, i32, int32_t)                                                                        \
     OLY_REDUCE_NUMBERS(KERNEL, f, i64, int64_t)                                                                        \
+    OLY_REDUCE_KERNEL(KERNEL, f, f32, float, prod, PROD)                                                               \
+    OLY_REDUCE_KERNEL(KERNEL, f, f64, double, prod, PROD)                                                              \
+    OLY_REDUCE_KERNEL(KERNEL, f, c64, oly_c64, sum, SUM)                                                               \
     OLY_REDUCE_KERNEL(KERNEL, f, b8, uint32_t, or, OR)                                                                 \
     OLY_REDUCE_KERNEL(KERNEL, f, b8, uint32_t, and, AND)                                                               \
     template <class A> OLY_DEVICE void f##_any(const oly_cuda_reduce_task &t)                                          \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running results along lines: as cpu/scan.c, in float for narrow types, rounded once. Many or short lines: a thread for each, one element
- * after the other, with the CPU's bits. Few long ones: blocks scan tiles of 2048 elements, and segments of lines go on from the
- * totals of those before; sums then have an order of their own, fixed by the shape. launch_scan.c chooses. */
+/* Running results along lines: as cpu/scan.c, in float for narrow types, rounded once. Short lines: a thread for each, one element after the
+ * other, with the CPU's bits. Long ones are divided into segments, which go on from the totals of those before: of lines side by side threads
+ * have a segment each, so that a warp reads adjacent elements; of others blocks scan tiles of 2048 elements. Sums then have an
+ * order of their own, fixed by the shape. launch_scan.c chooses. */
 #include "boxes.h"
 
-enum { ITEMS = 8, TILE = OLY_CUDA_THREADS * ITEMS };
+enum { ITEMS = 8, TILE = OLY_CUDA_THREADS * ITEMS, AHEAD = 8 }; /* AHEAD: elements read before they are added */
 
 /* -- the logarithm of the sum of exponentials, in double precision ------------------------------------------------------------------ */
 __device__ __noinline__ static double log_add_exp(double x, double y)
@@ -81,22 +82,39 @@ template <class A> OLY_DEVICE bool read_before(const oly_cuda_scan_task &t, cons
     return true;
 }
 
+/* Segments of a line are n apart, so that the threads of a warp read adjacent lines; so are totals and carries. */
 template <class A> OLY_DEVICE void scan_lines(const oly_cuda_scan_task &t)
 {
-    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+    for (int64_t number = oly_index(); number < t.n * t.segments; number += oly_stride()) {
+        const int64_t i = number % t.n, segment = number / t.n;
+        const int64_t begin = t.length * segment / t.segments, end = t.length * (segment + 1) / t.segments;
         line l = line_at(t, i);
-        A sum = A(), next;
+        A sum = A(), next[AHEAD];
         bool begun = read_before(t, l, &sum);
-        for (int64_t k = 0; k < t.length; k++) {
-            int64_t at = t.reverse ? t.length - 1 - k : k;
-            load(t.dtype, t.in, l.in + at * t.in_step, &next);
-            sum = begun ? joined(t.combiner, sum, next) : next;
+        if (segment > 0 && t.carry) {
+            oly_load(t.total_to, t.carry, number - t.n, &next[0]);
+            sum = begun ? joined(t.combiner, sum, next[0]) : next[0];
             begun = true;
-            if (t.out)
-                store(t.to, t.out, l.out + at * t.out_step, sum);
+        }
+        for (int64_t k = begin; k < end; k += AHEAD) {
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) {
+                int64_t at = k + j < end ? k + j : end - 1;
+                load(t.dtype, t.in, l.in + (t.reverse ? t.length - 1 - at : at) * t.in_step, &next[j]);
+            }
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) {
+                if (k + j >= end)
+                    break;
+                int64_t at = t.reverse ? t.length - 1 - k - j : k + j;
+                sum = begun ? joined(t.combiner, sum, next[j]) : next[j];
+                begun = true;
+                if (t.out)
+                    store(t.to, t.out, l.out + at * t.out_step, sum);
+            }
         }
         if (t.totals)
-            oly_store(t.total_to, t.totals, i, sum);
+            oly_store(t.total_to, t.totals, number, sum);
     }
 }
 OLY_KERNEL(oly_scan_lines, oly_cuda_scan_task)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several steps of a linear stencil in one or two dimensions as one generated kernel: each thread keeps a patch of the field in registers
+/* Several steps of a linear stencil in one or two dimensions, or one in three, as one generated kernel: each thread keeps a patch of the field in registers
  * through all steps, lanes exchange columns by shuffles, warps rows through shared memory. The text depends on the type and the places of
  * taps; coefficients, boxes and the number of steps are in the task. Called by launch_stencil.c, which has a kernel for everything
  * else, and until this one is compiled. */

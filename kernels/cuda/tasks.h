@@ -153,7 +153,7 @@ typedef struct oly_cuda_find_task {
     const int64_t *numbers; /* when pieces are joined: of the elements at `in` */
     char *to,
         *elements; /* numbers; the elements found (NULL: not asked for). Of several pieces: n of the first, n of the second, ... */
-    int32_t dtype, wide, smallest, lanes; /* lanes: threads for each result and piece, 1 or a warp */
+    int32_t dtype, wide, smallest, lanes; /* lanes: threads for each result and piece, a power of 2 */
     int64_t n, length, pieces, first;
     oly_cuda_dims kept, reduced;
     int64_t weight[OLY_MAX_RANK]; /* of reduced dimensions, in an element's number */
@@ -171,7 +171,7 @@ typedef struct oly_cuda_scan_task {
     int64_t n, length, segments;
     int64_t in_step, out_step, before_step;
     int32_t dtype, to, combiner, reverse;  /* combiner -1: logarithm of the sum of exponentials */
-    int32_t part, parts, total_to, unused; /* total_to: the type of totals */
+    int32_t part, parts, total_to, columns; /* total_to: the type of totals; columns: lines are not along the last dimension */
     oly_cuda_dims line;
     int64_t out_stride[OLY_MAX_RANK], before_stride[OLY_MAX_RANK];
 } oly_cuda_scan_task;

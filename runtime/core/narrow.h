@@ -26,8 +26,15 @@ OLY_NARROW_INLINE float oly_float_of_bits(uint32_t bits)
     return f;
 }
 
+/* GPUs have instructions, but for the bits of NaN, which are the CPU's. */
 OLY_NARROW_INLINE float oly_float_of_half(uint16_t h)
 {
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    if ((h & 0x7fff) <= 0x7c00)
+        return f;
+#endif
     uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
     uint32_t bits =
         oly_float_bits(oly_float_of_bits(magnitude) * 0x1p112f);      /* the exponent's new bias; subnormals too */
@@ -37,6 +44,12 @@ OLY_NARROW_INLINE float oly_float_of_half(uint16_t h)
 
 OLY_NARROW_INLINE uint16_t oly_half_of_float(float f)
 {
+#ifdef __CUDA_ARCH__
+    uint16_t h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    if (f == f)
+        return h;
+#endif
     uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
     /* Adding 0.5 leaves a subnormal's bits, rounded, at the end of the fraction. */
     uint32_t subnormal = oly_float_bits(oly_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
@@ -54,6 +67,12 @@ OLY_NARROW_INLINE float oly_float_of_bfloat(uint16_t b)
 
 OLY_NARROW_INLINE uint16_t oly_bfloat_of_float(float f)
 {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+    uint16_t b;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+    if (f == f)
+        return b;
+#endif
     uint32_t bits = oly_float_bits(f), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40) : rounded);
 }

@@ -131,8 +131,41 @@ static void long_lines(void **state)
     }
 }
 
+static void clear(const oly_local_operand *x, void *memory)
+{
+    size_t bytes = oly_element_bytes[x->dtype];
+    int64_t at[3], n[3] = {1, 1, 1}, stride[3] = {0};
+    for (int d = 0; d < x->rank; d++) {
+        n[d] = x->extent[d];
+        stride[d] = x->stride[d];
+    }
+    for (at[0] = 0; at[0] < n[0]; at[0]++)
+        for (at[1] = 0; at[1] < n[1]; at[1]++)
+            for (at[2] = 0; at[2] < n[2]; at[2]++)
+                memset((char *)memory + (at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]) * (int64_t)bytes, 0, bytes);
+}
+
+/* Many lines side by side, whose segments threads have. */
+static void columns(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < 30; round++) {
+        drawn w;
+        int rank = 2 + random_below(2);
+        int64_t extent[OLY_MAX_RANK] = {513 + random_below(700), 64 + random_below(60), 1 + random_below(3)};
+        draw(&w, rank, extent, 0);
+        fill_operand(&w, 0);
+        calm(&w);
+        if (w.t.n_in == 2 && has_order(&w))
+            clear(&w.in[1], w.memory[1]);
+        compare_task(&w, "columns", round, false, has_order(&w) ? nearly : NULL);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(short_lines), cmocka_unit_test(long_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(short_lines), cmocka_unit_test(long_lines),
+                                       cmocka_unit_test(columns)};
     return CHECK_MAIN(tests);
 }

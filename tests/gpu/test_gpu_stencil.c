@@ -127,10 +127,10 @@ static void generated_stencils(void **state)
     assert_non_null(p);
     collected_begin();
     for (int k = 0; k < rounds; k++) {
-        p[k] = draw_pass(2);
+        p[k] = draw_pass(3);
         start_pass(&collecting, &p[k]);
     }
-    assert_true(collected.n_kernels > rounds / 2);
+    assert_true(collected.n_kernels > rounds / 4);
     collected_run();
     for (int k = 0; k < rounds; k++)
         end_pass(&p[k], k);
