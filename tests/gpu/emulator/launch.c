@@ -400,6 +400,7 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
     now.n = (int)(threads.x * threads.y * threads.z);
     now.dynamic = now.used = dynamic;
     now.n_arrays = 0;
+    emulated_races_launch(kernel->tells);
     emulated_here.threads = threads;
     emulated_here.blocks = blocks;
     do
@@ -414,6 +415,7 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
         else
             run_apart();
     }
+    emulated_races_launch(false);
     now.kernel = NULL;
     pthread_mutex_unlock(&now.lock);
 }
