@@ -504,6 +504,45 @@ static void race_of_a_generated_kernel(void)
     cuCtxSynchronize();
 }
 
+/* A product of matrices of 32 x 32 floats, by an algorithm found for `told` bytes and dense ones; D lies `beside` bytes farther, and its
+ * columns are `apart`. */
+static void product_beside(uint32_t told, size_t beside, int64_t apart)
+{
+    enum { SIDE = 32 };
+    float alpha = 1, beta = 0;
+    int n = 0;
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t dense, result;
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    DO(cublasLtCreate(&handle));
+    DO(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    DO(cublasLtMatrixLayoutCreate(&dense, CUDA_R_32F, SIDE, SIDE, SIDE));
+    DO(cublasLtMatrixLayoutCreate(&result, CUDA_R_32F, SIDE, SIDE, apart));
+    DO(cublasLtMatmulPreferenceCreate(&preference));
+    if (told)
+        DO(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &told,
+                                                sizeof told));
+    DO(cublasLtMatmulAlgoGetHeuristic(handle, desc, dense, dense, dense, dense, preference, 1, &found, &n));
+    assert_int_equal(n, 1);
+    CUdeviceptr A = memory(4 * SIDE * SIDE), D = memory(8 * SIDE * SIDE);
+    DO(cuMemsetD32(A, 0, SIDE * SIDE));
+    DO(cublasLtMatmul(handle, desc, &alpha, (void *)A, dense, (void *)A, dense, &beta, (void *)A, dense,
+                      (void *)(D + beside), result, &found.algo, NULL, 0, NULL));
+    DO(cuCtxSynchronize());
+}
+
+static void product_beside_its_buffer(void)
+{
+    product_beside(0, 128, 32);
+}
+
+static void product_of_worse_aligned_rows(void)
+{
+    product_beside(16, 0, 33);
+}
+
 static void too_many_threads(void)
 {
     launch("toy_sum", NULL, 1, 512, 0, (toy_task){0});
@@ -575,6 +614,8 @@ static void breaches_end_the_process(void **state)
                {not_declared, NULL, "OLY_KERNEL_BLOCK"},
                {race, races, "shared memory"},
                {race_of_a_generated_kernel, unchecked, "shared memory"},
+               {product_beside_its_buffer, NULL, "aligned worse"},
+               {product_of_worse_aligned_rows, NULL, "aligned worse"},
                {hosts_memory_in_a_kernel, races, "neither a device's nor pinned"},
                {too_many_threads, NULL, "at most 256 threads"},
                {too_much_shared, NULL, "cuFuncSetAttribute"},
@@ -722,11 +763,26 @@ static void checked_kernels_run_beside_unchecked_ones(void **state)
     assert_int_equal(status_of(versions_differ, "EMULATED_RACES=1"), 1);
 }
 
+static int product_of_small_rows(void)
+{
+    begin();
+    product_beside(0, 0, 32); /* of 128 bytes: what is told, 256 bytes, is of buffers */
+    product_beside(16, 48, 36);
+    return 1;
+}
+
+static void products_need_aligned_buffers_only(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(product_of_small_rows, "EMULATED_RACES=0"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(breaches_end_the_process),
                                        cmocka_unit_test(faults_come_on_request),
                                        cmocka_unit_test(checked_kernels_run_beside_unchecked_ones),
+                                       cmocka_unit_test(products_need_aligned_buffers_only),
                                        cmocka_unit_test(kernels_compute),
                                        cmocka_unit_test(streams_keep_to_events_only),
                                        cmocka_unit_test(pinned_memory_is_written_late),
