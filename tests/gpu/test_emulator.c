@@ -241,34 +241,52 @@ static void loops_in_graphs_need_no_host(void **state)
     end();
 }
 
-static void generated_kernels_run(void **state)
+static const char *const options[] = {"-arch=sm_90", "-fmad=false"};
+
+/* Of a kernel `generated` of NVRTC. */
+typedef struct generated_task {
+    float *to;
+    long n;
+} generated_task;
+
+static CUmodule generate(const char *kernel)
 {
-    static const char source[] =
-        "#include \"words.h\"\nstruct task { float *to; long n; };\n"
-        "OLY_KERNEL(generated, task) { if (oly_index() < task.n) task.to[oly_index()] = WHAT; }\n",
-                      words[] = "#include \"emulated_device.h\"\n#define WHAT 5.0f\n";
-    const char *headers[] = {words}, *names[] = {"words.h"}, *options[] = {"-arch=sm_90", "-fmad=false"};
+    static const char words[] = "#include \"emulated_device.h\"\n#define WHAT 5.0f\n";
+    const char *headers[] = {words}, *names[] = {"words.h"};
+    char source[1000];
     nvrtcProgram program;
     size_t bytes;
-    float host[3];
-    (void)state;
-    begin();
+    CUmodule made;
+    snprintf(source, sizeof source, "#include \"words.h\"\nstruct task { float *to; long n; };\n%s\n", kernel);
     DO(nvrtcCreateProgram(&program, source, "generated.cu", 1, headers, names));
     DO(nvrtcCompileProgram(program, 2, options));
     DO(nvrtcGetCUBINSize(program, &bytes));
     char *image = malloc(bytes);
     DO(nvrtcGetCUBIN(program, image));
     DO(nvrtcDestroyProgram(&program));
-    CUmodule made;
-    CUfunction f;
     DO(cuModuleLoadData(&made, image));
-    DO(cuModuleGetFunction(&f, made, "generated"));
-    struct {
-        float *to;
-        long n;
-    } task = {(float *)memory(sizeof host), 3};
+    free(image);
+    return made;
+}
+
+static void launch_generated(CUmodule made, generated_task task)
+{
+    CUfunction f;
     void *parameters[] = {&task};
+    DO(cuModuleGetFunction(&f, made, "generated"));
     DO(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+}
+
+static void generated_kernels_run(void **state)
+{
+    nvrtcProgram program;
+    size_t bytes;
+    float host[3];
+    (void)state;
+    begin();
+    CUmodule made = generate("OLY_KERNEL(generated, task) { if (oly_index() < task.n) task.to[oly_index()] = WHAT; }");
+    generated_task task = {(float *)memory(sizeof host), 3};
+    launch_generated(made, task);
     DO(cuMemcpyDtoH(host, (CUdeviceptr)task.to, sizeof host));
     assert_true(host[0] == 5 && host[2] == 5);
     DO(nvrtcCreateProgram(&program, "this is no program", "wrong.cu", 0, NULL, NULL));
@@ -278,7 +296,6 @@ static void generated_kernels_run(void **state)
     DO(nvrtcDestroyProgram(&program));
     DO(cuMemFree((CUdeviceptr)task.to));
     DO(cuModuleUnload(made));
-    free(image);
     end();
 }
 
@@ -475,6 +492,57 @@ static void hosts_memory_in_a_kernel(void)
     cuCtxSynchronize();
 }
 
+/* Counts the threads; checked for races, in a process whose library may not be. */
+#define COUNTING(barrier)                                                                                              \
+    "OLY_KERNEL_BLOCK(generated, task) { OLY_SHARED(int32_t, sum, 1); if (oly_thread() == 0) sum[0] = 0; " barrier     \
+    "oly_atomic_add(sum, 1); oly_barrier(); if (oly_thread() == 0) task.to[0] = (float)sum[0]; }"
+
+static void race_of_a_generated_kernel(void)
+{
+    setenv("EMULATED_RACES", "1", 1);
+    launch_generated(generate(COUNTING("")), (generated_task){(float *)memory(4), 1});
+    cuCtxSynchronize();
+}
+
+/* A product of matrices of 32 x 32 floats, by an algorithm found for `told` bytes and dense ones; D lies `beside` bytes farther, and its
+ * columns are `apart`. */
+static void product_beside(uint32_t told, size_t beside, int64_t apart)
+{
+    enum { SIDE = 32 };
+    float alpha = 1, beta = 0;
+    int n = 0;
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t dense, result;
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    DO(cublasLtCreate(&handle));
+    DO(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    DO(cublasLtMatrixLayoutCreate(&dense, CUDA_R_32F, SIDE, SIDE, SIDE));
+    DO(cublasLtMatrixLayoutCreate(&result, CUDA_R_32F, SIDE, SIDE, apart));
+    DO(cublasLtMatmulPreferenceCreate(&preference));
+    if (told)
+        DO(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &told,
+                                                sizeof told));
+    DO(cublasLtMatmulAlgoGetHeuristic(handle, desc, dense, dense, dense, dense, preference, 1, &found, &n));
+    assert_int_equal(n, 1);
+    CUdeviceptr A = memory(4 * SIDE * SIDE), D = memory(8 * SIDE * SIDE);
+    DO(cuMemsetD32(A, 0, SIDE * SIDE));
+    DO(cublasLtMatmul(handle, desc, &alpha, (void *)A, dense, (void *)A, dense, &beta, (void *)A, dense,
+                      (void *)(D + beside), result, &found.algo, NULL, 0, NULL));
+    DO(cuCtxSynchronize());
+}
+
+static void product_beside_its_buffer(void)
+{
+    product_beside(0, 128, 32);
+}
+
+static void product_of_worse_aligned_rows(void)
+{
+    product_beside(16, 0, 33);
+}
+
 static void too_many_threads(void)
 {
     launch("toy_sum", NULL, 1, 512, 0, (toy_task){0});
@@ -531,7 +599,7 @@ static void last_words(size_t number, void (*breach)(void), const char *setting,
 
 static void breaches_end_the_process(void **state)
 {
-    static char races[] = "EMULATED_RACES=1", order[] = "EMULATED_ORDER=1";
+    static char races[] = "EMULATED_RACES=1", unchecked[] = "EMULATED_RACES=0", order[] = "EMULATED_ORDER=1";
     static const struct {
         void (*breach)(void);
         char *setting;
@@ -551,6 +619,9 @@ static void breaches_end_the_process(void **state)
                {leave, NULL, "has returned"},
                {not_declared, NULL, "OLY_KERNEL_BLOCK"},
                {race, races, "shared memory"},
+               {race_of_a_generated_kernel, unchecked, "shared memory"},
+               {product_beside_its_buffer, NULL, "aligned worse"},
+               {product_of_worse_aligned_rows, NULL, "aligned worse"},
                {hosts_memory_in_a_kernel, races, "neither a device's nor pinned"},
                {too_many_threads, NULL, "at most 256 threads"},
                {too_much_shared, NULL, "cuFuncSetAttribute"},
@@ -652,10 +723,73 @@ static void faults_come_on_request(void **state)
     assert_int_equal(status_of(visible, "CUDA_VISIBLE_DEVICES=1,7,2"), 1);
 }
 
+/* -- in processes of their own, since what is loaded stays ---------------------------------------------------------------- */
+
+/* A kernel of the library and a generated one, both with plain and atomic accesses to the same bytes of shared memory, of which only one
+ * tells of the plain ones: that one was loaded does not make the other's bytes look as if nobody had written them. */
+static int checked_beside_unchecked(const char *generated_races)
+{
+    float host[5];
+    begin();
+    setenv("EMULATED_RACES", generated_races, 1);
+    CUmodule made = generate(COUNTING("oly_barrier();"));
+    CUdeviceptr to = memory(sizeof host);
+    for (int k = 0; k < 2; k++) {
+        launch("toy_votes", NULL, 1, 64, 0, (toy_task){(float *)to, NULL, 0, 0, 0, 0, 0});
+        launch_generated(made, (generated_task){(float *)to + 4, 1});
+    }
+    DO(cuMemcpyDtoH(host, to, sizeof host));
+    return host[0] == 32 && host[3] == 64 && host[4] == 32;
+}
+
+static int generated_is_checked(void)
+{
+    return checked_beside_unchecked("1");
+}
+
+static int library_is_checked(void)
+{
+    return checked_beside_unchecked("0");
+}
+
+/* What the program keeps on disk is kept by NVRTC's version: images of both kinds, side by side. */
+static int versions_differ(void)
+{
+    int major, minor, other;
+    DO(nvrtcVersion(&major, &minor));
+    setenv("EMULATED_RACES", "0", 1);
+    DO(nvrtcVersion(&major, &other));
+    return minor != other;
+}
+
+static void checked_kernels_run_beside_unchecked_ones(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(generated_is_checked, "EMULATED_RACES=0"), 1);
+    assert_int_equal(status_of(library_is_checked, "EMULATED_RACES=1"), 1);
+    assert_int_equal(status_of(versions_differ, "EMULATED_RACES=1"), 1);
+}
+
+static int product_of_small_rows(void)
+{
+    begin();
+    product_beside(0, 0, 32); /* of 128 bytes: what is told, 256 bytes, is of buffers */
+    product_beside(16, 48, 36);
+    return 1;
+}
+
+static void products_need_aligned_buffers_only(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(product_of_small_rows, "EMULATED_RACES=0"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(breaches_end_the_process),
                                        cmocka_unit_test(faults_come_on_request),
+                                       cmocka_unit_test(checked_kernels_run_beside_unchecked_ones),
+                                       cmocka_unit_test(products_need_aligned_buffers_only),
                                        cmocka_unit_test(kernels_compute),
                                        cmocka_unit_test(streams_keep_to_events_only),
                                        cmocka_unit_test(pinned_memory_is_written_late),

@@ -2,8 +2,8 @@
 /* The emulated cuBLASLt: D = epilogue(alpha op(A) op(B) + beta C), in plain loops, batch by batch, both orders of elements. Each element of
  * the product is one sum over k from 0 upwards, in the compute type (float: every product and sum rounded to float, not contracted;
  * 16-bit operands likewise; int32 for bytes), then alpha, C, bias and activation in the same type. Large products, before their epilogue, are
- * the program's OpenBLAS's, if it has one: real libraries sum in other orders, too. What an algorithm was told of alignment and
- * workspace must be so when it is used. Work of a stream, like a kernel. */
+ * the program's OpenBLAS's, if it has one: real libraries sum in other orders, too. What an algorithm was told of buffers' alignment
+ * and of workspace must be so when it is used, and rows aligned like those it was chosen for. Work of a stream, like a kernel. */
 #include "driver.h"
 #include <complex.h>
 #include <dlfcn.h>
@@ -31,10 +31,10 @@ typedef struct preference { /* in a cublasLtMatmulPreferenceOpaque_t */
     uint32_t aligned[4], reductions; /* A, B, C, D */
 } preference;
 
-/* In a cublasLtMatmulAlgo_t. */
+/* In a cublasLtMatmulAlgo_t. Of A, B, C, D in bytes: alignment of where the buffer begins, and of the rows it was chosen for. */
 typedef struct algorithm {
     uint64_t magic, workspace;
-    uint32_t aligned[4];
+    uint32_t aligned[4], spaced[4];
 } algorithm;
 enum { MAGIC = 0x656d75 };
 _Static_assert(sizeof(preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t) &&
@@ -499,6 +499,16 @@ static cublasStatus_t check(const product *p, const layout *a, const layout *b, 
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* The alignment of the distances between rows and between the matrices of a batch, in bytes, at most `most`. */
+static uint32_t spacing(const layout *l, uint32_t most)
+{
+    size_t element = element_bytes(l->type);
+    while (most > 1 && ((size_t)l->leading * element % most != 0 ||
+                        (l->batches != 1 && (size_t)l->batch_stride * element % most != 0)))
+        most /= 2;
+    return most;
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -514,7 +524,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     uint64_t inner = of->transpose[0] == CUBLAS_OP_N ? layout_of(a)->columns : layout_of(a)->rows;
     uint64_t wanted = inner >= 64 ? inner * 64 : 0;
     algorithm made = {.magic = MAGIC, .workspace = wanted < p->workspace ? wanted : p->workspace};
-    memcpy(made.aligned, p->aligned, sizeof made.aligned);
+    const layout *const layouts[] = {layout_of(a), layout_of(b), layout_of(c), layout_of(d)};
+    for (int k = 0; k < 4; k++) {
+        made.aligned[k] = p->aligned[k];
+        made.spaced[k] = spacing(layouts[k], p->aligned[k]);
+    }
     memset(results, 0, sizeof *results);
     memcpy(&results->algo, &made, sizeof made);
     results->workspaceSize = made.workspace;
@@ -544,11 +558,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
     return status;
 }
 
-static bool is_aligned(const void *at, const layout *l, uint32_t to)
+static bool is_aligned(const void *at, const layout *l, const algorithm *x, int operand)
 {
-    size_t element = element_bytes(l->type);
-    return (uintptr_t)at % to == 0 && (size_t)l->leading * element % to == 0 &&
-           (l->batches == 1 || (size_t)l->batch_stride * element % to == 0);
+    return (uintptr_t)at % x->aligned[operand] == 0 && spacing(l, x->spaced[operand]) == x->spaced[operand];
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *A,
@@ -563,8 +575,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     cublasStatus_t status = check(p, layout_of(a), layout_of(b), layout_of(c), layout_of(d));
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    if (x && (!is_aligned(A, layout_of(a), x->aligned[0]) || !is_aligned(B, layout_of(b), x->aligned[1]) ||
-              !is_aligned(C, layout_of(c), x->aligned[2]) || !is_aligned(D, layout_of(d), x->aligned[3])))
+    if (x && (!is_aligned(A, layout_of(a), x, 0) || !is_aligned(B, layout_of(b), x, 1) ||
+              !is_aligned(C, layout_of(c), x, 2) || !is_aligned(D, layout_of(d), x, 3)))
         emulated_violation("a product whose operands are aligned worse than its algorithm was told");
     if (x && bytes < x->workspace)
         emulated_violation("a product with %zu bytes of workspace; its algorithm needs %zu", bytes,

@@ -12,6 +12,14 @@
 #define OLY_CONSTANT [[maybe_unused]] static const
 #define OLY_UNROLL
 #define OLY_NO_UNROLL
+/* Whether the compiler makes this kernel tell races.c of every access. */
+#if defined __SANITIZE_THREAD__
+#define EMULATED_TELLS true
+#elif defined __has_feature
+#define EMULATED_TELLS (__has_feature(thread_sanitizer))
+#else
+#define EMULATED_TELLS false
+#endif
 #define EMULATED_KERNEL(name, task_type, together, threads)                                                            \
     static_assert(sizeof(task_type) <= 4096, "a task has at most 4096 bytes");                                         \
     static void name##__thread(const task_type &task);                                                                 \
@@ -20,7 +28,8 @@
         name##__thread(*static_cast<const task_type *>(emulated_task));                                                \
     }                                                                                                                  \
     extern "C" EMULATED_EXPORT const emulated_kernel name##__emulated;                                                 \
-    const emulated_kernel name##__emulated = {#name, name##__run, sizeof(task_type), together, threads};               \
+    const emulated_kernel name##__emulated = {                                                                         \
+        #name, name##__run, sizeof(task_type), together, EMULATED_TELLS, threads};                                     \
     static void name##__thread([[maybe_unused]] const task_type &task)
 #define OLY_KERNEL(name, task_type)                                EMULATED_KERNEL(name, task_type, false, EMULATED_MOST_THREADS)
 #define OLY_KERNEL_BLOCK(name, task_type)                          EMULATED_KERNEL(name, task_type, true, EMULATED_MOST_THREADS)

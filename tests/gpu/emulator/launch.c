@@ -407,6 +407,7 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
     now.dynamic = dynamic;
     now.used = dynamic + GUARD;
     now.n_arrays = 0;
+    emulated_races_launch(kernel->tells);
     emulated_here.threads = threads;
     emulated_here.blocks = blocks;
     do
@@ -421,6 +422,7 @@ void emulated_launch(const emulated_kernel *kernel, const void *task, emulated_s
         else
             run_apart();
     }
+    emulated_races_launch(false);
     now.kernel = NULL;
     pthread_mutex_unlock(&now.lock);
 }

@@ -26,6 +26,7 @@ typedef struct emulated_kernel {
     void (*run)(const void *task); /* one thread */
     size_t task_bytes;
     bool together; /* OLY_KERNEL_BLOCK */
+    bool tells;    /* of every access to memory: compiled with -fsanitize=thread */
     int most_threads;
 } emulated_kernel;
 
@@ -72,6 +73,7 @@ EMULATED_EXPORT unsigned emulated_random(unsigned below); /* the next random num
 EMULATED_EXPORT const char *emulated_running(void);
 
 /* -- races.c ------------------------------------------------------------------------------------------------------------------ */
+void emulated_races_launch(bool tells);                      /* a kernel begins, or (false) ends */
 void emulated_races_block(const char *shared, size_t bytes); /* a block begins */
 void emulated_races_barrier(void);                           /* all its threads have met */
 void emulated_races_warp(int warp);                          /* the lanes of a warp have */

@@ -2,7 +2,10 @@
 /* Races in shared memory. Kernels compiled with -fsanitize=thread call __tsan_read4 and its like before every access; these here note, for
  * each byte of shared memory, who read and who wrote it since the last barrier, and end the process when two threads that nothing
  * orders use a byte and one of them writes it, or when a byte is read that no thread of the block has written. Threads of a warp
- * are ordered by the barriers of the warp. Memory outside of shared memory is not looked at. */
+ * are ordered by the barriers of the warp. Memory outside of shared memory is not looked at.
+ *
+ * A process may run kernels that tell of their accesses and others that do not, one of the library's after a generated one: of the
+ * others nothing is noted, not even their atomic accesses, which are told in any case. */
 #include "launch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +22,18 @@ typedef struct byte_uses {
 } byte_uses;
 
 static struct {
-    bool active;        /* kernels that tell were loaded */
+    bool told;          /* the running kernel tells */
     const char *shared; /* NULL: no block runs */
     size_t bytes;
     uint32_t interval, first; /* of the block */
     uint32_t step[EMULATED_MOST_THREADS / EMULATED_WARP];
     byte_uses *of;
 } races;
+
+void emulated_races_launch(bool tells)
+{
+    races.told = tells;
+}
 
 void emulated_races_block(const char *shared, size_t bytes)
 {
@@ -101,7 +109,7 @@ static void check_write(const char *address, byte_uses *u, int me, int kind)
 static void use(const void *at, size_t bytes, bool writes, int kind)
 {
     const char *address = at;
-    if (!races.active)
+    if (!races.told)
         return;
     if (!races.shared || address < races.shared || address >= races.shared + races.bytes) {
         if (emulated_check_address)
@@ -170,10 +178,7 @@ void __tsan_write_range(void *address, long bytes)
 }
 
 EMULATED_EXPORT void __tsan_init(void);
-void __tsan_init(void)
-{
-    races.active = true;
-}
+void __tsan_init(void) {}
 
 EMULATED_EXPORT void __tsan_func_entry(void *caller);
 void __tsan_func_entry(void *caller)
