@@ -129,11 +129,13 @@ static const kernels chain = KERNELS("chain"), rows = KERNELS("rows"), blocks = 
 
 static oly_status start(const stages *s, const kernels *k, oly_cuda_reduce_task *r, bool last, int64_t threads)
 {
-    /* float16 and bfloat16 are float32 as they are read */
-    bool widened = r->dtype == OLY_FLOAT32 && (r->from == OLY_FLOAT16 || r->from == OLY_BFLOAT16);
-    const char *kernel = r->from == r->dtype || widened ? k->of[r->from][r->combiner] : NULL;
     r->out = last ? s->out : s->scratch[0];
     r->to = last ? s->to : s->wide;
+    /* float16 and bfloat16 are float32 as they are read; results are of the type itself, or of that */
+    bool narrow = r->from == OLY_FLOAT16 || r->from == OLY_BFLOAT16;
+    bool own = (r->from == r->dtype || (narrow && r->dtype == OLY_FLOAT32)) &&
+               (r->to == r->from || (narrow && r->to == OLY_FLOAT32));
+    const char *kernel = own ? k->of[r->from][r->combiner] : NULL;
     return oly_cuda_start(s->l, k->module, kernel ? kernel : k->any, oly_cuda_blocks(s->l, threads, OLY_CUDA_THREADS),
                           OLY_CUDA_THREADS, r, sizeof *r);
 }

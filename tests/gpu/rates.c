@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { REPEATS = 10 };
 
@@ -91,6 +92,80 @@ static void copies(void)
     DO(DRIVER(cuMemFreeHost)(host));
 }
 
+/* -- what a call of the driver takes of the host's time: many of each, then a wait that is not counted ------------------------------------ */
+
+enum { CALLS = 2000 };
+static CUfunction nothing;
+static CUcontext current;
+static CUgraphExec replayed;
+
+static void launch_nothing(void)
+{
+    DO(DRIVER(cuLaunchKernel)(nothing, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+}
+
+static void record_event(void)
+{
+    DO(DRIVER(cuEventRecord)(end, stream));
+}
+
+static void push_and_pop(void)
+{
+    CUcontext popped;
+    DO(DRIVER(cuCtxPushCurrent)(current));
+    DO(DRIVER(cuCtxPopCurrent)(&popped));
+}
+
+static void replay_nothing(void)
+{
+    DO(DRIVER(cuGraphLaunch)(replayed, stream));
+}
+
+static void wait_for_launch(void)
+{
+    launch_nothing();
+    DO(DRIVER(cuStreamSynchronize)(stream));
+}
+
+static void time_call(const char *name, void (*call)(void))
+{
+    double least = 1e30;
+    for (int k = 0; k < (quick ? 2 : REPEATS); k++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < (quick ? 10 : CALLS); i++)
+            call();
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        DO(DRIVER(cuStreamSynchronize)(stream));
+        double took = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+        least = took < least ? took : least;
+    }
+    printf("%s\t%.2f\tus\n", name, 1e6 * least / (quick ? 10 : CALLS));
+}
+
+static void calls(void)
+{
+    static const char text[] =
+        ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n";
+    CUmodule module;
+    CUgraph graph;
+    if (DRIVER(cuModuleLoadData)(&module, text) != CUDA_SUCCESS) {
+        printf("no kernel from PTX: calls are not measured\n");
+        return;
+    }
+    DO(DRIVER(cuModuleGetFunction)(&nothing, module, "nothing"));
+    DO(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    launch_nothing();
+    DO(DRIVER(cuStreamEndCapture)(stream, &graph));
+    DO(DRIVER(cuGraphInstantiate)(&replayed, graph, 0));
+    time_call("launch_of_nothing", launch_nothing);
+    time_call("replay_of_nothing", replay_nothing);
+    time_call("launch_and_wait", wait_for_launch);
+    time_call("event_record", record_event);
+    time_call("context_push_and_pop", push_and_pop);
+    DO(DRIVER(cuModuleUnload)(module));
+}
+
 typedef struct product {
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t desc;
@@ -161,7 +236,9 @@ int main(int argc, char **argv)
     DO(DRIVER(cuEventCreate)(&start, 0));
     DO(DRIVER(cuEventCreate)(&end, 0));
     printf("%s\n", name);
+    current = context;
     copies();
+    calls();
     if (!blas) {
         printf("no cuBLASLt: products are not measured\n");
         return 0;
