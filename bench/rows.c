@@ -91,10 +91,10 @@ static void run_take(const bench_row *row)
 
 static void matrix(const bench_row *row, oly_function body)
 {
-    int64_t n = bench_size(row);
-    application a = {oly_jit(body, 1, 1), 1, {oly_random_normal(oly_random_key(2), OLY_FLOAT32, n, n / 2)}};
+    int64_t n = bench_size(row), half = n / 2;
+    application a = {oly_jit(body, 1, 1), 1, {oly_random_normal(oly_random_key(2), OLY_FLOAT32, n, half)}};
     oly_block_until_ready(a.in[0]);
-    report(row, &a, (double)n * (double)(n / 2) * 4);
+    report(row, &a, (double)n * (double)half * 4);
 }
 #define ALONG(name, call)                                                                                              \
     static void name(const oly_array *in, oly_array *out, void *user)                                                  \

@@ -116,10 +116,9 @@ typedef struct kernels {
     {                                                                                                                  \
         "reduce_" f, "oly_reduce_" f,                                                                                  \
         {                                                                                                              \
-            [OLY_FLOAT32] = REALS(f, "f32"), [OLY_FLOAT64] = REALS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),   \
+            [OLY_FLOAT32] = REALS(f, "f32"), [OLY_FLOAT64] = REALS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),       \
             [OLY_BFLOAT16] = NUMBERS(f, "bf16"), [OLY_INT32] = NUMBERS(f, "i32"), [OLY_INT64] = NUMBERS(f, "i64"),     \
-            [OLY_COMPLEX64] = {[OLY_COMBINE_SUM] = "oly_reduce_" f "_c64_sum"},                                        \
-            [OLY_BOOL] = {                                                                                             \
+            [OLY_COMPLEX64] = {[OLY_COMBINE_SUM] = "oly_reduce_" f "_c64_sum"}, [OLY_BOOL] = {                         \
                 [OLY_COMBINE_OR] = "oly_reduce_" f "_b8_or",                                                           \
                 [OLY_COMBINE_AND] = "oly_reduce_" f "_b8_and"                                                          \
             }                                                                                                          \

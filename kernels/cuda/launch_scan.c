@@ -10,7 +10,7 @@
 
 enum {
     SHORT = 512,    /* elements that a thread adds sooner than a block begins */
-    SEGMENT = 4096, /* elements worth a segment of a block */
+    SEGMENT = 2048, /* elements worth a segment of a block */
     MOST_SEGMENTS = 2048,
     SIDE_BY_SIDE = 64,      /* lines that threads, not blocks, scan */
     MOST_THREADS = 1 << 16, /* segments of theirs */

@@ -87,14 +87,27 @@ static bool any_order(const oly_cuda_scatter_task *s)
 /* Positions with the same place follow each other, in their order. `elements`: of the result. */
 static oly_status sort_positions(const oly_cuda_launcher *l, oly_cuda_scatter_task *s, int64_t elements)
 {
-    oly_cuda_sorter sorter = {.l = l, .lines = 1, .n = s->count, .wide = true};
+    s->wide = elements >= UINT32_MAX;
+    oly_cuda_sorter sorter = {.l = l, .lines = 1, .n = s->count, .wide = s->wide};
     oly_cuda_key key = {.base = s->place, .dtype = OLY_INT64, .kind = OLY_CUDA_KEY_PLACE, .step = 1};
     for (uint64_t most = (uint64_t)elements; most; most >>= 8)
         key.bytes++;
     OLY_TRY(oly_cuda_order(&sorter, &key));
     s->order = sorter.numbers[sorter.now];
-    s->sorted = (const uint64_t *)(const void *)sorter.keys[sorter.now];
+    s->sorted = sorter.keys[sorter.now];
     return OLY_OK;
+}
+
+/* Many updates of one element are combined in pieces first. */
+static oly_status combine_chunks(const oly_cuda_launcher *l, oly_cuda_scatter_task *s)
+{
+    int64_t parts = 2 * ((s->count + OLY_CUDA_SCATTER_CHUNK - 1) / OLY_CUDA_SCATTER_CHUNK);
+    void *memory;
+    if (s->count <= OLY_CUDA_SCATTER_CHUNK)
+        return OLY_OK;
+    OLY_TRY(l->scratch(l->context, (size_t)(parts * s->n_window) * oly_element_bytes[s->dtype], &memory));
+    s->chunks = memory;
+    return start(l, "oly_scatter_chunks", s, parts * s->n_window);
 }
 
 oly_status oly_cuda_scatter(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
@@ -114,5 +127,7 @@ oly_status oly_cuda_scatter(const oly_cuda_launcher *l, const oly_local_task *t,
         return start(l, s.combiner < 0 ? "oly_scatter_replace_few" : "oly_scatter_few", &s,
                      s.count / s.each * s.n_window);
     OLY_TRY(sort_positions(l, &s, oly_local_count(&t->out, -1)));
+    if (s.combiner >= 0)
+        OLY_TRY(combine_chunks(l, &s));
     return start(l, s.combiner < 0 ? "oly_scatter_replace_sorted" : "oly_scatter_sorted", &s, s.count * s.n_window);
 }

@@ -175,15 +175,15 @@ static oly_status set_launch(const oly_cuda_launcher *l, pass *p, oly_cuda_stenc
     int launches = (p->left + most - 1) / most;
     t->steps = (p->left + launches - 1) / launches;
     set_part(p->stencil, f, t, p->left - t->steps);
+    memcpy(t->destination_stride, t->source_stride, sizeof t->destination_stride); /* of another attempt */
     if (t->steps == p->left) {
         set_destination(p->stencil, f, t, p->destination);
         return OLY_OK;
     }
     void *memory = p->between[p->turn];
     if (!memory)
-        OLY_TRY(l->scratch(l->context,
-                           (size_t)(f->extent[0] * f->stride[0]) * (p->stencil->dtype == OLY_FLOAT32 ? 4 : 8),
-                           &memory));
+        OLY_TRY(l->scratch(
+            l->context, (size_t)(f->extent[0] * f->stride[0]) * (p->stencil->dtype == OLY_FLOAT32 ? 4 : 8), &memory));
     p->between[p->turn] = t->destination = memory;
     return OLY_OK;
 }

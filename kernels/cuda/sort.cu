@@ -89,7 +89,8 @@ OLY_DEVICE int item_at(int j)
 }
 /* rank: how many items of the same digit are before it, in its warp; counts[warp][digit]: in warps before; total[digit]: in all. Of the
  * tile's items the first m are there. */
-template <class K> OLY_DEVICE void rank_items(const K *key, int m, int shift, uint32_t *counts, uint32_t *total, int *rank)
+template <class K>
+OLY_DEVICE void rank_items(const K *key, int m, int shift, uint32_t *counts, uint32_t *total, int *rank)
 {
     int warp = oly_warp(), lane = oly_lane(), thread = oly_thread();
     for (int w = 0; w < WARPS; w++)
@@ -218,29 +219,46 @@ OLY_KERNEL_BLOCK_BOUNDED(oly_sort_count, oly_cuda_sort_task, OLY_CUDA_THREADS, 2
         oly_barrier();
     }
 }
-/* counts: their running sums, of which a tile's own are taken off again. */
+/* counts: their running sums, of which a tile's own are taken off again. The tile is ordered in shared memory first, so that elements of
+ * a digit are written side by side. */
 template <class K> OLY_DEVICE void move_tile(const oly_cuda_sort_task &t, int64_t line, int64_t tile)
 {
+    OLY_SHARED(uint64_t, keys_memory, OLY_CUDA_SORT_TILE);
+    OLY_SHARED(uint32_t, numbers, OLY_CUDA_SORT_TILE);
     OLY_SHARED(uint32_t, counts, WARPS * OLY_CUDA_DIGITS);
     OLY_SHARED(uint32_t, starts, OLY_CUDA_DIGITS);
+    OLY_SHARED(uint32_t, moves, OLY_CUDA_DIGITS); /* from places in the tile to places in the line, modulo 2^32 */
+    K *keys = (K *)keys_memory;
     int64_t first = tile * OLY_CUDA_SORT_TILE, base = line * t.n;
     int m = t.n - first < OLY_CUDA_SORT_TILE ? (int)(t.n - first) : (int)OLY_CUDA_SORT_TILE;
     int rank[ITEMS], warp = oly_warp(), thread = oly_thread();
     K key[ITEMS];
+    uint32_t number[ITEMS];
     OLY_UNROLL
-    for (int j = 0; j < ITEMS; j++)
+    for (int j = 0; j < ITEMS; j++) {
         key[j] = item_at(j) < m ? ((const K *)t.keys)[base + first + item_at(j)] : 0;
+        number[j] = item_at(j) < m ? t.numbers[base + first + item_at(j)] : 0;
+    }
     rank_items(key, m, t.shift, counts, starts, rank);
-    starts[thread] = t.counts[(line * OLY_CUDA_DIGITS + thread) * t.tiles + tile] - starts[thread];
-    oly_barrier();
+    uint32_t before = t.counts[(line * OLY_CUDA_DIGITS + thread) * t.tiles + tile] - starts[thread];
+    sum_before(starts);
+    moves[thread] = before - starts[thread];
     OLY_UNROLL
     for (int j = 0; j < ITEMS; j++) {
         if (item_at(j) >= m)
             continue;
         uint32_t digit = (uint32_t)(key[j] >> t.shift) & (OLY_CUDA_DIGITS - 1);
-        int64_t to = base + starts[digit] + counts[warp * OLY_CUDA_DIGITS + digit] + rank[j];
-        ((K *)t.keys_to)[to] = key[j];
-        t.numbers_to[to] = t.numbers[base + first + item_at(j)];
+        uint32_t to = starts[digit] + counts[warp * OLY_CUDA_DIGITS + digit] + rank[j];
+        keys[to] = key[j];
+        numbers[to] = number[j];
+    }
+    oly_barrier();
+    for (int k = thread; k < m; k += OLY_CUDA_THREADS) {
+        K moved = keys[k];
+        uint32_t digit = (uint32_t)(moved >> t.shift) & (OLY_CUDA_DIGITS - 1);
+        int64_t to = base + (uint32_t)(moves[digit] + (uint32_t)k);
+        ((K *)t.keys_to)[to] = moved;
+        t.numbers_to[to] = numbers[k];
     }
     oly_barrier();
 }
@@ -270,7 +288,8 @@ OLY_KERNEL(oly_sort_store, oly_cuda_ordered_task)
         bool backwards = t.reverse && t.op != OLY_LOCAL_TOP_K;
         int64_t place = k < task.length ? (int64_t)order[backwards ? task.length - 1 - k : k] : -1, number = place;
         if (t.op == OLY_LOCAL_SORT) {
-            oly_store_bits(bytes, out.base + to * bytes, oly_load_bits(bytes, x.base + (from + place * x.stride[d]) * bytes));
+            oly_store_bits(bytes, out.base + to * bytes,
+                           oly_load_bits(bytes, x.base + (from + place * x.stride[d]) * bytes));
             continue;
         }
         if (t.op == OLY_LOCAL_TOP_K && place >= 0) {

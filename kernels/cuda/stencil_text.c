@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SLABS = 5, SLABS_OF_A_BLOCK = 64 };
+enum {
+    MOST_SLABS = 5,
+    LEAST_SLABS = 8,
+    BLOCKS_EACH = 4
+}; /* slabs: that taps reach; of a block; blocks of a processor */
 enum { WARP = 32, WARPS = OLY_CUDA_THREADS / WARP, MOST_STEPS = 64, SHARED_BYTES = 40 << 10, LARGEST = 1 << 29 };
 
 /* As the struct of the text. Dimensions are slab, row, column; a field of one dimension is a row. */
@@ -49,7 +53,7 @@ static shape shape_of(const oly_stencil *s)
 static int edge_of(const oly_cuda_stencil_task *t, shape p)
 {
     int rows = t->below[1] + t->above[1], columns = p.across > 1 ? t->below[2] + t->above[2] : 0;
-    return WARPS * (rows * WARP * p.columns + columns) + 1;
+    return (WARPS * (rows * WARP * p.columns + columns) + 4) / 4 * 4;
 }
 
 bool oly_cuda_patch_fits(const oly_stencil *s, const oly_cuda_stencil_task *t)
@@ -122,8 +126,8 @@ static const char helpers[] =
     "    int32_t lo[3], hi[3], fixed_lo[3], fixed_hi[3], tile[3], tiles[3], before[3], steps;\n"
     "    real coefficient[256 / sizeof(real)];\n};\n"
     "struct alignas(4 * sizeof(real) < 16 ? 4 * sizeof(real) : 16) four {\n    real v[4];\n};\n"
-    "enum { WIDTH = OLY_WARP * COLUMNS, SHOWN = UP + DOWN, EDGE = WARPS * (SHOWN * WIDTH + (ACROSS > 1 ? LEFT + RIGHT "
-    ": 0)) + 1 };\n"
+    "enum { WIDTH = OLY_WARP * COLUMNS, SHOWN = UP + DOWN, EDGE = (WARPS * (SHOWN * WIDTH + (ACROSS > 1 ? LEFT + RIGHT "
+    ": 0)) + 4) / 4 * 4 };\n"
     "typedef real patch[ROWS][COLUMNS];\n"
     "typedef real lines[UP + 1 + DOWN][LEFT + COLUMNS + RIGHT];\n"
     "OLY_DEVICE int32_t larger(int32_t a, int32_t b)\n{\n    return a > b ? a : b;\n}\n"
@@ -132,16 +136,20 @@ static const char helpers[] =
 static const char exchange[] =
     /* what the neighbours of a warp read: its first rows, its last ones; in one dimension its first and last elements */
     "OLY_DEVICE void show(const patch &u, real *edge, int warp, int lane)\n{\n"
-    "    OLY_UNROLL\n    for (int k = 0; k < SHOWN; k++)\n        OLY_UNROLL\n        for (int c = 0; c < COLUMNS; "
-    "c++)\n"
-    "            edge[(warp * SHOWN + k) * WIDTH + lane * COLUMNS + c] = u[k < DOWN ? k : ROWS - UP + k - DOWN][c];\n"
+    "    OLY_UNROLL\n    for (int k = 0; k < SHOWN; k++) {\n        OLY_UNROLL\n"
+    "        for (int c = 0; c < COLUMNS; c += 4) {\n            four v;\n"
+    "            OLY_UNROLL\n            for (int i = 0; i < 4; i++)\n"
+    "                v.v[i] = u[k < DOWN ? k : ROWS - UP + k - DOWN][c + i];\n"
+    "            *(four *)(edge + (warp * SHOWN + k) * WIDTH + lane * COLUMNS + c) = v;\n        }\n    }\n"
     "    real *ends = edge + WARPS * SHOWN * WIDTH + warp * (LEFT + RIGHT);\n"
     "    OLY_UNROLL\n    for (int k = 0; ACROSS > 1 && k < LEFT + RIGHT; k++)\n"
     "        if (lane == (k < RIGHT ? 0 : OLY_WARP - 1))\n"
     "            ends[k] = u[0][k < RIGHT ? k : COLUMNS - LEFT + k - RIGHT];\n}\n"
     "OLY_DEVICE void row_of_neighbour(const real *edge, int warp, int k, int lane, real *to)\n{\n"
-    "    OLY_UNROLL\n    for (int c = 0; c < COLUMNS; c++)\n"
-    "        to[c] = warp >= 0 && warp < WARPS ? edge[(warp * SHOWN + k) * WIDTH + lane * COLUMNS + c] : 0;\n}\n"
+    "    OLY_UNROLL\n    for (int c = 0; c < COLUMNS; c += 4) {\n        four v = {{0, 0, 0, 0}};\n"
+    "        if (warp >= 0 && warp < WARPS)\n"
+    "            v = *(const four *)(edge + (warp * SHOWN + k) * WIDTH + lane * COLUMNS + c);\n"
+    "        OLY_UNROLL\n        for (int i = 0; i < 4; i++)\n            to[c + i] = v.v[i];\n    }\n}\n"
     /* a row with the columns beside the patch */
     "OLY_DEVICE void extend(const real *row, const real *edge, int warp, int lane, real *line)\n{\n"
     "    const real *ends = edge + WARPS * SHOWN * WIDTH;\n"
@@ -215,7 +223,8 @@ static const char memory[] =
 /* INNER: every point of the window is of the update region, in rows and columns. u: the patch, of which the step is taken, r by r;
  * other: of the slabs around it. done(r, row): a row after the step. */
 static const char advance[] =
-    "template <bool INNER, class F> OLY_DEVICE void advance(const patch_task &task, const patch &u, const patch *other, "
+    "template <bool INNER, class F> OLY_DEVICE void advance(const patch_task &task, const patch &u, const patch "
+    "*other, "
     "bool slab, const real *edge, int warp, int lane, int32_t y, int32_t x, F done)\n{\n"
     "    lines line;\n    bool computed[COLUMNS];\n"
     "    OLY_UNROLL\n    for (int c = 0; c < COLUMNS; c++)\n"
@@ -235,7 +244,7 @@ static const char advance[] =
 
 static const char kernel_begins[] =
     "OLY_KERNEL_BLOCK_BOUNDED(oly_stencil_patch, patch_task, OLY_WARP * WARPS, 2)\n{\n"
-    "    OLY_SHARED(real, edges, 2 * EDGE);\n"
+    "    OLY_SHARED(four, shown, 2 * EDGE / 4);\n    real *edges = (real *)shown;\n"
     "    const int lane = oly_lane(), warp = oly_warp();\n"
     "    const bool from_fours = by_fours(task.source, task.source_stride, task.lo[2]);\n"
     "    const bool to_fours = by_fours(task.destination, task.destination_stride, task.lo[2]);\n"
@@ -350,14 +359,25 @@ static int32_t bounded(int64_t x)
     return (int32_t)oly_larger(-2 * (int64_t)LARGEST, oly_smaller(x, 2 * (int64_t)LARGEST));
 }
 
+/* Of a block: as many as leave enough blocks. */
+static int slabs_of(const oly_cuda_launcher *l, const oly_cuda_stencil_task *t, const int tile[3])
+{
+    int64_t columns = 1, blocks = (int64_t)BLOCKS_EACH * (l->processors > 0 ? l->processors : 1);
+    for (int d = 1; d < 3; d++)
+        columns *= (t->hi[d] - t->lo[d] + tile[d] - 1) / tile[d];
+    int64_t slabs = (t->hi[0] - t->lo[0]) * columns / blocks;
+    return (int)oly_larger(LEAST_SLABS, oly_smaller(slabs, 64));
+}
+
 oly_status oly_cuda_patch(const oly_cuda_launcher *l, const oly_stencil *s, const oly_cuda_stencil_task *t,
                           bool *launched)
 {
     patch_key key = key_of(s, t);
     patch_task p = {.source = t->source, .destination = t->destination, .steps = t->steps};
     double points = 1;
-    int tile[3] = {SLABS_OF_A_BLOCK}, before[3] = {0};
+    int tile[3] = {1}, before[3] = {0};
     tile_of(shape_of(s), t, t->steps, tile + 1, before + 1);
+    tile[0] = s->rank == 3 ? slabs_of(l, t, tile) : 1;
     for (int d = 0; d < 3; d++) {
         p.lo[d] = (int32_t)t->lo[d];
         p.hi[d] = (int32_t)t->hi[d];
@@ -382,10 +402,7 @@ oly_status oly_cuda_patch(const oly_cuda_launcher *l, const oly_stencil *s, cons
                               .threads = OLY_CUDA_THREADS,
                               .task_bytes = sizeof p};
     memcpy(launch.task, &p, sizeof p);
-    oly_cuda_generated generated = {.key = &key,
-                                    .key_bytes = sizeof key,
-                                    .work = points * t->steps * s->n_taps,
-                                    .text = make_text,
-                                    .of = &key};
+    oly_cuda_generated generated = {
+        .key = &key, .key_bytes = sizeof key, .work = points * t->steps * s->n_taps, .text = make_text, .of = &key};
     return l->generated(l->context, &generated, &launch, launched);
 }

@@ -133,17 +133,21 @@ typedef struct oly_cuda_indexed_task {
     oly_cuda_axis axis[OLY_MAX_RANK];
 } oly_cuda_indexed_task;
 
-/* scatter.cu: `count` positions, each with a window of updates, applied in their order where they meet. */
+/* scatter.cu: `count` positions, each with a window of updates, applied in their order where they meet; more than a chunk of them in
+ * chunks. */
+enum { OLY_CUDA_SCATTER_CHUNK = 256 };
 typedef struct oly_cuda_scatter_task {
     char *to;
     const char *from;
-    const int64_t *place;  /* of each position, in `to`; -1: dropped */
-    const uint32_t *order; /* positions sorted by place, and their places; NULL: not sorted */
-    const uint64_t *sorted;
+    const int64_t *place;             /* of each position, in `to`; -1: dropped */
+    const uint32_t *order;            /* positions sorted by place, and their places; NULL: not sorted */
+    const void *sorted;               /* their keys: uint64_t if `wide`, else uint32_t; place + 1 */
+    char *chunks;                     /* what is combined first: two parts of each chunk, of n_window elements */
     int64_t n, count, each, n_window; /* threads with work; positions, those of a batch; elements of a window */
     int32_t dtype, combiner;          /* -1: replaced */
-    oly_cuda_dims position;           /* of the updates */
-    oly_cuda_dims window;             /* of `to` */
+    int32_t wide, unused;
+    oly_cuda_dims position; /* of the updates */
+    oly_cuda_dims window;   /* of `to` */
     int64_t window_from[OLY_MAX_RANK];
 } oly_cuda_scatter_task;
 
@@ -170,8 +174,9 @@ typedef struct oly_cuda_scan_task {
     const char *before; /* results of this line's other parts; NULL: none */
     int64_t n, length, segments;
     int64_t in_step, out_step, before_step;
-    int32_t dtype, to, combiner, reverse;  /* combiner -1: logarithm of the sum of exponentials */
-    int32_t part, parts, total_to, columns; /* total_to: the type of totals; columns: lines are not along the last dimension */
+    int32_t dtype, to, combiner, reverse; /* combiner -1: logarithm of the sum of exponentials */
+    int32_t part, parts, total_to,
+        columns; /* total_to: the type of totals; columns: lines are not along the last dimension */
     oly_cuda_dims line;
     int64_t out_stride[OLY_MAX_RANK], before_stride[OLY_MAX_RANK];
 } oly_cuda_scan_task;

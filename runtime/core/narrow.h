@@ -67,12 +67,6 @@ OLY_NARROW_INLINE float oly_float_of_bfloat(uint16_t b)
 
 OLY_NARROW_INLINE uint16_t oly_bfloat_of_float(float f)
 {
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
-    uint16_t b;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
-    if (f == f)
-        return b;
-#endif
     uint32_t bits = oly_float_bits(f), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40) : rounded);
 }

@@ -184,7 +184,8 @@ sanitizer() {
 
 rates() { $emulated "$BUILD/tests/gpu/rates" ${emulated:+--quick}; }
 
-rows_of() { on 1x1 "$BUILD/bench/bench" "$@"; }
+# Kernels are compiled at their first launch, as JAX's are: figures are of what follows.
+rows_of() { OLYMPUS_COMPILE_AFTER=0 on 1x1 "$BUILD/bench/bench" "$@"; }
 
 bench() {
     local quick=()
@@ -239,7 +240,7 @@ for name in "${steps[@]}"; do
         step rates 40 rates && report "what the card can do" && sed 's/^/    /' "$out/rates" >>"$out/report.txt"
         ;;
     bench)
-        step bench 120 bench ${ROWS-call call_wait sin chain sum matmul heat1d heat2d heat3d gray_scott}
+        step bench 120 bench ${ROWS-call call_wait sin chain sum matmul heat1d heat2d heat3d gray_scott each_add each_exp chains* columns* rows* whole* transposed* sorts* products* windows* work*}
         report "bench" && sed 's/^/    /' "$out/bench" >>"$out/report.txt"
         ;;
     peers)

@@ -142,7 +142,8 @@ static void clear(const oly_local_operand *x, void *memory)
     for (at[0] = 0; at[0] < n[0]; at[0]++)
         for (at[1] = 0; at[1] < n[1]; at[1]++)
             for (at[2] = 0; at[2] < n[2]; at[2]++)
-                memset((char *)memory + (at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]) * (int64_t)bytes, 0, bytes);
+                memset((char *)memory + (at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]) * (int64_t)bytes, 0,
+                       bytes);
 }
 
 /* Many lines side by side, whose segments threads have. */

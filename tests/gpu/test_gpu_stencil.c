@@ -100,10 +100,20 @@ static void end_pass(const drawn_pass *p, int round)
     free(p->source), free(p->cpu), free(p->gpu);
 }
 
+/* As before a kernel has been compiled. */
+static oly_status refuse(void *context, const oly_cuda_generated *g, const oly_cuda_launch *launch, bool *launched)
+{
+    (void)context, (void)g, (void)launch;
+    *launched = false;
+    return OLY_OK;
+}
+static const oly_cuda_launcher refusing = {
+    .processors = 2, .launch = run_launch, .constant = keep_constant, .scratch = keep, .generated = refuse};
+
 static void one(int round)
 {
     drawn_pass p = draw_pass(3);
-    start_pass(&launcher, &p);
+    start_pass(round % 2 ? &refusing : &launcher, &p);
     end_pass(&p, round);
     free_kept();
 }

@@ -139,7 +139,6 @@ int emulated_rank(void)
     return (int)((p->thread.z * p->threads.y + p->thread.y) * p->threads.x + p->thread.x);
 }
 
-
 static void wait_in(enum state state, const char *where, uint64_t value)
 {
     emulated_thread *t = &now.thread[emulated_rank()];
