@@ -26,6 +26,10 @@ lines() {
 lines 1 8
 lines 2 2
 
+# How often short work is repeated is measured, by one rank for all.
+[[ $(launch/olyrun -n 2 -d 1 --timeout 60 "$bench" --repeats 3 products_small each_tanh_f64 chains_cached_f64 | wc -l) == 3 ]] ||
+    fail "short rows on two ranks"
+
 [[ $(OLYMPUS_NUM_CPU_DEVICES=3 "$bench" --quick 'call_*' sum | cut -f1 | tr '\n' ' ') == "sum call_wait call_eager " ]] ||
     fail "names and patterns choose rows"
 [[ $("$bench" --quick reshard | cut -f1 | head -n 2 | tr '\n' ' ') == "reshard reshard_uneven " ]] || fail "a name is its group's"
