@@ -134,6 +134,7 @@ random_programs() {
     local layout=$1 until=$((SECONDS + $2)) seed=${SEED:-$((RANDOM * 1000))} bad=0 n=0
     shift 2
     while ((SECONDS < until)); do
+        # shellcheck disable=SC2163 # NAME=VALUE
         (export SOAK_SHRINK=0 OLYMPUS_NUM_CPU_DEVICES=${layout#*x} "$@" && on "$layout" "$BUILD/tests/soak/soak" $((seed + n)) 100) || bad=$((bad + 1))
         n=$((n + 100))
     done
