@@ -419,9 +419,9 @@ emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver
 emulator: $(emulator) ## the emulated GPU, on which tests/gpu/emulated COMMAND... runs programs
 
 $(BUILD)/tests/gpu/%.o: inside += -I$(emulated_at) -isystem $(CUDA_HOME)/include
-$(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl: $(emulator)
+$(BUILD)/tests/test_emulator $(BUILD)/tests/test_emulator_rules $(BUILD)/tests/test_nccl: $(emulator)
 $(BUILD)/tests/test_nccl: libs += $(if $(wildcard $(CUDA_HOME)/include/nccl.h),-Wl$(comma)--no-as-needed -L$(emulated) -l:libnccl.so.2)
-$(BUILD)/tests/test_emulator $(BUILD)/tests/test_nccl $(BUILD)/tests/test_gpu_user: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -l:libcublasLt.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
+$(BUILD)/tests/test_emulator $(BUILD)/tests/test_emulator_rules $(BUILD)/tests/test_nccl $(BUILD)/tests/test_gpu_user: libs += $(if $(cuda_headers),-L$(emulated) -l:libcuda.so.1 -l:libnvrtc.so.13 -l:libcublasLt.so.13 -lemulated_device -Wl$(comma)-rpath$(comma)$(abspath $(emulated)))
 $(filter $(BUILD)/tests/test_gpu_%,$(call test_program,$(tests))): $(emulator)
 
 $(emulated)/libemulated_device.so: $(addprefix $(emulated_at)/,launch.c fibre.c races.c launch.h fibre.h)

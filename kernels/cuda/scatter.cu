@@ -116,7 +116,10 @@ template <class A> OLY_DEVICE void apply_sorted(const oly_cuda_scatter_task &t)
         oly_store(t.dtype, t.to, to, x);
     }
 }
-OLY_KERNEL(oly_scatter_sorted, oly_cuda_scatter_task){OLY_BY_TYPE(task.dtype, apply_sorted, task)}
+OLY_KERNEL(oly_scatter_sorted, oly_cuda_scatter_task)
+{
+    OLY_BY_TYPE(task.dtype, apply_sorted, task)
+}
 /* Of the last of equal places. */
 OLY_KERNEL(oly_scatter_replace_sorted, oly_cuda_scatter_task)
 {

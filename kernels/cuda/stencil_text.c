@@ -13,15 +13,14 @@
 #include "core/min_max.h"
 #include "core/text.h"
 #include "cuda/launching.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_SLABS = 5,
-    LEAST_SLABS = 8,
-    BLOCKS_EACH = 4
-}; /* slabs: that taps reach; of a block; blocks of a processor */
+    MOST_SLABS = 5,  /* that taps reach */
+    LEAST_SLABS = 8, /* of a block */
+    BLOCKS_EACH = 4, /* blocks for each processor */
+};
 enum { WARP = 32, WARPS = OLY_CUDA_THREADS / WARP, MOST_STEPS = 64, SHARED_BYTES = 40 << 10, LARGEST = 1 << 29 };
 
 /* As the struct of the text. Dimensions are slab, row, column; a field of one dimension is a row. */

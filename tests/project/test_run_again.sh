@@ -3,9 +3,7 @@
 # tests/run.sh runs a program once more, and says so, when Open MPI lost a rank that had ended well, and in no other case.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
+. tests/support/results.sh
 
 # A source tree of one program, and a launcher: its first run of it prints the lines in `first` and fails, the others `CHECK: 2 passed` and
 # end with the status in `then`.
@@ -33,14 +31,8 @@ runs() {
     MPIRUN=$scratch/mpirun BUILD=build bash "$scratch/tests/run.sh" >"$scratch/why" 2>&1
     status=$?
     n=$(wc -l <"$scratch/runs")
-    if [[ $status == "$wanted_status" && $n == "$wanted" && $(grep -c '^again .*test_lost' "$scratch/why") == $((wanted - 1)) ]]; then
-        echo "ok       $name"
-        passed=$((passed + 1))
-    else
-        echo "FAIL     $name: status $status after $n runs"
-        sed 's/^/      | /' "$scratch/why"
-        failed=$((failed + 1))
-    fi
+    [[ $status == "$wanted_status" && $n == "$wanted" && $(grep -c '^again .*test_lost' "$scratch/why") == $((wanted - 1)) ]]
+    result $? "$name: status $status after $n runs"
 }
 
 good='CHECK: 2 passed, 0 failed, 0 skipped'
@@ -51,5 +43,4 @@ runs 'a failed test' 1 1 0 'CHECK: 1 passed, 1 failed, 0 skipped' "${lost[@]}"
 runs 'no counts' 1 1 0 "${lost[@]}"
 runs 'a rank that crashed' 1 1 0 "$good" "${lost[0]/PID 0/PID 4711}" "${lost[1]}"
 runs 'another reason' 1 1 0 "$good" "${lost[0]}" 'node here exited on signal 11 (Segmentation fault).'
-echo "CHECK: $passed passed, $failed failed, 0 skipped"
-[[ $failed == 0 ]]
+finish 0
