@@ -76,8 +76,12 @@ static oly_status submit_tiles(oly_passes *p)
 {
     static const oly_work_kind kind = {OLY_WORK_TILES, compute_device, cells_of_device};
     oly_device_set uses[OLY_MOST_LATE_DEVICES];
+    oly_tile_part part = p->part;
+    p->part =
+        OLY_TILES_ALL; /* GPUs divide a block otherwise: they may have something early where the CPU's tiles are all late */
     for (int d = 0; d < p->run->plan->n_devices; d++)
         uses[d] = p->kind->tiles_on(p, d) > 0 ? p->kind->uses(p, d) : 0;
+    p->part = part;
     return oly_submit(p->run, uses, &kind, p, p->bytes);
 }
 
