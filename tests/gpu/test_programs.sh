@@ -59,6 +59,7 @@ fi
 gpu 1x8 random_programs RANDOM_SEED=$RANDOM RANDOM_PROGRAMS=15
 gpu 2x4 random_programs RANDOM_SEED=$RANDOM RANDOM_PROGRAMS=8
 for name in donation_random callback user_kernels control shard_map npz; do gpu 1x8 $name; done
+gpu 2x4 small_blocks
 gpu 2x2 communicator
 gpu 2x1 put_between EMULATED_GPUS=8 OLYMPUS_NCCL_BYTES=0
 finish 0
