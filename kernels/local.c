@@ -9,7 +9,7 @@ enum {
     MOST_CHUNKS = 16,
     ENOUGH_BYTES = 512,  /* of a piece of a row that a chunk updates */
     ENOUGH_WORK = 65536, /* element-operations worth a chunk: about 20 microseconds */
-    LONG_LINE = 32768,   /* elements of a scanned line worth a part */
+    LONG_LINE = 32768,   /* elements of a scanned line worth a part, of a sorted one worth a piece */
     MOST_PARTS = 16,
     FEW_UPDATED = 16, /* elements that one index updates: reading it takes about as long */
 };
@@ -131,6 +131,20 @@ int oly_scan_parts(const oly_local_task *t)
     return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)oly_smaller(MOST_PARTS, n / LONG_LINE);
 }
 
+int oly_sort_divisions(const oly_local_task *t)
+{
+    int64_t n = t->in[0].extent[t->dimension];
+    bool is_complex = t->in[0].dtype == OLY_COMPLEX64 || t->in[0].dtype == OLY_COMPLEX128;
+    bool packed = t->n_in == 1 && oly_element_bytes[t->in[0].dtype] <= 4 && n <= UINT32_MAX; /* cpu/sort_keys.h */
+    int times = 0;
+    if (is_complex || oly_local_count(&t->out, t->dimension) != 1 ||
+        !(t->op == OLY_LOCAL_SORT || (t->op == OLY_LOCAL_ARGSORT && packed)))
+        return 0;
+    while (1 << times < OLY_SORT_PIECES && n >> times >= 2 * LONG_LINE)
+        times++;
+    return times;
+}
+
 /* Bytes of the consecutive elements from dimension d on. */
 static int64_t row_bytes(const oly_local_task *t, int d)
 {
@@ -176,6 +190,9 @@ static int64_t updated_elements(const oly_local_task *t)
 
 int oly_local_phases(const oly_local_task *t)
 {
+    int divisions = sorts(t) ? oly_sort_divisions(t) : 0;
+    if (divisions > 0)
+        return 1 + divisions + (t->op == OLY_LOCAL_SORT ? 2 : 1);
     bool places = t->op == OLY_LOCAL_DYNAMIC_UPDATE || (t->op == OLY_LOCAL_DYNAMIC_SLICE && t->partial);
     return places || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
 }
@@ -217,6 +234,9 @@ int oly_local_chunks(const oly_local_task *t, int phase)
         return 0;
     if (runs(t) && oly_scan_parts(t) > 1)
         return oly_scan_parts(t);
+    int divisions = sorts(t) ? oly_sort_divisions(t) : 0;
+    if (divisions > 0)
+        return phase == 0 ? OLY_SORT_PIECES : phase > 1 + divisions ? 1 : 1 << (phase - 1);
     int64_t chunks = oly_smaller(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
         chunks = oly_smaller(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
@@ -230,6 +250,8 @@ size_t oly_local_scratch(const oly_local_task *t)
 {
     if (oly_local_count(&t->out, -1) == 0)
         return 0;
+    if (sorts(t) && oly_sort_divisions(t) > 0)
+        return oly_sort_room_bytes(t) + OLY_SORT_BORDERS_BYTES;
     if (sorts(t))
         return oly_partial_bytes(t) + oly_sort_room_bytes(t) * (size_t)oly_local_chunks(t, 0);
     if (finds(t))

@@ -60,6 +60,12 @@ static inline size_t oly_sort_room_bytes(const oly_local_task *t)
     return 2 * (r.keys + r.numbers);
 }
 
+/* How often a single long line is divided in two before its pieces are sorted, by one chunk each; 0: chunks sort whole lines. Its
+ * phases: loading, each division, sorting, and for OLY_LOCAL_SORT restoring zeros and NaNs. Scratch for the borders. */
+int oly_sort_divisions(const oly_local_task *t);
+#define OLY_SORT_PIECES        16
+#define OLY_SORT_BORDERS_BYTES 1024
+
 /* Parts into which lines are split if there are few; bytes of the results of one part for 256 lines. */
 int oly_scan_parts(const oly_local_task *t);
 #define OLY_SCAN_CARRY (256 * 16)

@@ -1,135 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorting lines, the positions of sorted elements, and the largest elements. Compiled once per instruction set; gives
- * oly_sort_run_<isa> and oly_argsort_run_<isa>, called through local.c. Elements become unsigned numbers in the same
- * order ("keys"); short lines of keys are merged, long ones sorted by radix. Zeros of both signs have the same key, as
- * have all NaNs; in lines with such elements they are restored afterwards, in their original order. */
+ * oly_sort_run_<isa>, called through local.c. Elements become unsigned numbers in the same order, which are sorted
+ * (sort_keys.h). Zeros of both signs have the same key, as have all NaNs; in lines with such elements they are restored
+ * afterwards, in their original order. A single long line is divided into pieces that threads sort. */
 #include "local_table.h"
+#include "sort_keys.h"
 #include <string.h>
 
-enum {
-    RUN = 24,          /* sorted by insertion */
-    MOST_MERGED = 768, /* longer lines: radix sort */
-    FEW = 32,          /* largest elements kept in order while a line is read */
-};
-
-/* -- keys alone ------------------------------------------------------------------------------------------------------ */
-
-/* Sorts n keys at a, with n more as scratch at b; returns which of the two has the result. */
-#define SORT_KEYS(k, K)                                                                                                \
-    static void insert_##k(int64_t n, K *a)                                                                            \
-    {                                                                                                                  \
-        for (int64_t i = 1; i < n; i++) {                                                                              \
-            K x = a[i];                                                                                                \
-            int64_t j = i;                                                                                             \
-            for (; j > 0 && a[j - 1] > x; j--)                                                                         \
-                a[j] = a[j - 1];                                                                                       \
-            a[j] = x;                                                                                                  \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static K *merge_##k(int64_t n, K *a, K *b)                                                                         \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i += RUN)                                                                           \
-            insert_##k(n - i < RUN ? n - i : RUN, a + i);                                                              \
-        for (int64_t run = RUN; run < n; run *= 2) {                                                                   \
-            for (int64_t i = 0; i < n; i += 2 * run) {                                                                 \
-                int64_t x = i, x_end = i + run < n ? i + run : n, y = x_end, to = i;                                   \
-                int64_t y_end = i + 2 * run < n ? i + 2 * run : n;                                                     \
-                while (x < x_end && y < y_end)                                                                         \
-                    b[to++] = a[y] < a[x] ? a[y++] : a[x++];                                                           \
-                memcpy(b + to, a + x, sizeof(K) * (size_t)(x_end - x));                                                \
-                to += x_end - x;                                                                                       \
-                memcpy(b + to, a + y, sizeof(K) * (size_t)(y_end - y));                                                \
-            }                                                                                                          \
-            K *c = a;                                                                                                  \
-            a = b;                                                                                                     \
-            b = c;                                                                                                     \
-        }                                                                                                              \
-        return a;                                                                                                      \
-    }                                                                                                                  \
-    static void count_##k(int64_t n, const K *a, int64_t(*count)[256])                                                 \
-    {                                                                                                                  \
-        memset(count, 0, sizeof(K) * sizeof *count);                                                                   \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            for (size_t d = 0; d < sizeof(K); d++)                                                                     \
-                count[d][a[i] >> 8 * d & 255]++;                                                                       \
-    }                                                                                                                  \
-    static K *sort_##k(int64_t n, K *a, K *b)                                                                          \
-    {                                                                                                                  \
-        int64_t count[sizeof(K)][256];                                                                                 \
-        if (n <= MOST_MERGED)                                                                                          \
-            return merge_##k(n, a, b);                                                                                 \
-        count_##k(n, a, count);                                                                                        \
-        for (size_t d = 0; d < sizeof(K); d++) {                                                                       \
-            if (!begin_digits(n, count[d], (int)(a[0] >> 8 * d & 255)))                                                \
-                continue;                                                                                              \
-            for (int64_t i = 0; i < n; i++)                                                                            \
-                b[count[d][a[i] >> 8 * d & 255]++] = a[i];                                                             \
-            K *c = a;                                                                                                  \
-            a = b;                                                                                                     \
-            b = c;                                                                                                     \
-        }                                                                                                              \
-        return a;                                                                                                      \
-    }
-
-/* Turns counts into positions. False: all keys have the same digit, nothing to do. */
-static bool begin_digits(int64_t n, int64_t *count, int digit)
-{
-    int64_t at = 0;
-    if (count[digit] == n)
-        return false;
-    for (int k = 0; k < 256; k++) {
-        int64_t here = count[k];
-        count[k] = at;
-        at += here;
-    }
-    return true;
-}
-SORT_KEYS(w4, uint32_t)
-SORT_KEYS(w8, uint64_t)
-
-/* -- keys with numbers ----------------------------------------------------------------------------------------------- */
-
-/* Sorts keys with their numbers, stably. The keys end in either buffer, the numbers in the one returned. */
-#define SORT_PAIRS(k, K, i4, I)                                                                                        \
-    static I *pairs_##k##_##i4(int64_t n, K *a, K *b, I *x, I *y)                                                      \
-    {                                                                                                                  \
-        int64_t count[sizeof(K)][256];                                                                                 \
-        if (n <= 2 * RUN) {                                                                                            \
-            for (int64_t i = 1; i < n; i++) {                                                                          \
-                K key = a[i];                                                                                          \
-                I number = x[i];                                                                                       \
-                int64_t j = i;                                                                                         \
-                for (; j > 0 && a[j - 1] > key; j--) {                                                                 \
-                    a[j] = a[j - 1];                                                                                   \
-                    x[j] = x[j - 1];                                                                                   \
-                }                                                                                                      \
-                a[j] = key;                                                                                            \
-                x[j] = number;                                                                                         \
-            }                                                                                                          \
-            return x;                                                                                                  \
-        }                                                                                                              \
-        count_##k(n, a, count);                                                                                        \
-        for (size_t d = 0; d < sizeof(K); d++) {                                                                       \
-            if (!begin_digits(n, count[d], (int)(a[0] >> 8 * d & 255)))                                                \
-                continue;                                                                                              \
-            for (int64_t i = 0; i < n; i++) {                                                                          \
-                int64_t to = count[d][a[i] >> 8 * d & 255]++;                                                          \
-                b[to] = a[i];                                                                                          \
-                y[to] = x[i];                                                                                          \
-            }                                                                                                          \
-            K *c = a;                                                                                                  \
-            a = b;                                                                                                     \
-            b = c;                                                                                                     \
-            I *z = x;                                                                                                  \
-            x = y;                                                                                                     \
-            y = z;                                                                                                     \
-        }                                                                                                              \
-        return x;                                                                                                      \
-    }
-SORT_PAIRS(w4, uint32_t, i4, uint32_t)
-SORT_PAIRS(w8, uint64_t, i4, uint32_t)
-SORT_PAIRS(w4, uint32_t, i8, uint64_t)
-SORT_PAIRS(w8, uint64_t, i8, uint64_t)
+enum { FEW = 32 }; /* largest elements kept in order while a line is read */
 
 /* -- elements to keys and back --------------------------------------------------------------------------------------- */
 
@@ -509,9 +387,155 @@ static void for_lines(const oly_local_task *t, const void *const *in, void *out,
     }
 }
 
+/* -- a long line, in pieces ------------------------------------------------------------------------------------------ */
+
+typedef struct borders {
+    int64_t begin[OLY_SORT_PIECES + 1]; /* of each piece among the keys */
+    kinds found[OLY_SORT_PIECES];       /* by the chunk that loaded */
+} borders;
+_Static_assert(sizeof(borders) <= OLY_SORT_BORDERS_BYTES, "room for borders");
+
+typedef struct long_line {
+    const oly_local_task *t;
+    const char *in;
+    char *out;
+    int64_t n, in_stride, out_stride;
+    room room;
+    borders *borders;
+    size_t width; /* bytes of what is sorted: a key, or a key packed with its position */
+} long_line;
+
+static long_line long_line_of(const oly_local_task *t, const void *in, void *out, char *scratch)
+{
+    int d = t->dimension;
+    long_line l = {.t = t,
+                   .in = in,
+                   .out = out,
+                   .n = t->in[0].extent[d],
+                   .in_stride = t->in[0].stride[d],
+                   .out_stride = t->out.stride[d],
+                   .room = room_at(t, scratch),
+                   .borders = (borders *)(scratch + oly_sort_room_bytes(t))};
+    l.width = t->op == OLY_LOCAL_ARGSORT ? 8 : element[t->in[0].dtype].width;
+    if (t->op == OLY_LOCAL_SORT && t->reverse) {
+        l.out += (l.n - 1) * l.out_stride * oly_element_bytes[t->out.dtype];
+        l.out_stride = -l.out_stride;
+    }
+    return l;
+}
+
+/* Keys [begin, end) with their positions: from the end where the order is descending, so that equal elements keep theirs. */
+static void load_packed(const long_line *l, int64_t begin, int64_t end)
+{
+    enum { BLOCK = 1024 };
+    const oly_local_task *t = l->t;
+    uint32_t key[BLOCK];
+    uint64_t *to = (uint64_t *)l->room.key[0];
+    kinds unused;
+    for (int64_t i = begin; i < end; i += BLOCK) {
+        int64_t count = end - i < BLOCK ? end - i : BLOCK;
+        element[t->in[0].dtype].load(count, key, l->in + i * l->in_stride * oly_element_bytes[t->in[0].dtype],
+                                     l->in_stride, false, &unused);
+        for (int64_t k = 0; k < count; k++)
+            to[i + k] = (uint64_t)key[k] << 32 | (uint64_t)(t->reverse ? l->n - 1 - i - k : i + k);
+    }
+}
+
+static void load_piece(const long_line *l, int chunk, int n_chunks)
+{
+    const oly_local_task *t = l->t;
+    int64_t begin = l->n * chunk / n_chunks, end = l->n * (chunk + 1) / n_chunks;
+    if (t->op == OLY_LOCAL_ARGSORT)
+        load_packed(l, begin, end);
+    else
+        element[t->in[0].dtype].load(end - begin, l->room.key[0] + (size_t)begin * l->width,
+                                     l->in + begin * l->in_stride * oly_element_bytes[t->in[0].dtype], l->in_stride,
+                                     false, &l->borders->found[chunk]);
+    if (chunk == 0) {
+        l->borders->begin[0] = 0;
+        l->borders->begin[OLY_SORT_PIECES] = l->n;
+    }
+}
+
+/* Division `level`: each of the 2^level pieces of the one before in two. */
+static void divide_piece(const long_line *l, int level, int piece)
+{
+    enum { LEAST = 4096 }; /* keys: pieces of a line with many equal ones may be short */
+    int64_t *begin = l->borders->begin + (OLY_SORT_PIECES >> level) * piece, *end = begin + (OLY_SORT_PIECES >> level);
+    int64_t n = *end - *begin, *middle = begin + (OLY_SORT_PIECES >> (level + 1));
+    char *keys = l->room.key[0] + (size_t)*begin * l->width;
+    bool equal;
+    *middle = n < LEAST       ? *end
+              : l->width == 4 ? *begin + divide_w4(n, (uint32_t *)keys, &equal)
+                              : *begin + divide_w8(n, (uint64_t *)keys, &equal);
+}
+
+static void store_positions(const long_line *l, int64_t begin, int64_t end, const uint64_t *sorted)
+{
+    for (int64_t k = begin; k < end; k++) {
+        int64_t position = (uint32_t)sorted[k - begin], to = k;
+        if (l->t->reverse) {
+            position = l->n - 1 - position;
+            to = l->n - 1 - k;
+        }
+        to *= l->out_stride;
+        if (l->t->out.dtype == OLY_INT64)
+            ((int64_t *)l->out)[to] = position;
+        else
+            ((int32_t *)l->out)[to] = (int32_t)position;
+    }
+}
+
+static void sort_piece(const long_line *l, int chunk, int n_chunks)
+{
+    const oly_local_task *t = l->t;
+    const int64_t *begin = l->borders->begin + OLY_SORT_PIECES / n_chunks * chunk,
+                  *end = begin + OLY_SORT_PIECES / n_chunks;
+    int64_t n = *end - *begin;
+    size_t at = (size_t)*begin * l->width;
+    char *keys = l->room.key[0] + at;
+    char *other = (t->op == OLY_LOCAL_ARGSORT ? (char *)l->room.number[0] : l->room.key[1]) + at;
+    void *sorted = l->width == 4 ? (void *)sort_w4(n, (uint32_t *)keys, (uint32_t *)other)
+                                 : (void *)sort_w8(n, (uint64_t *)keys, (uint64_t *)other);
+    if (t->op == OLY_LOCAL_ARGSORT)
+        store_positions(l, *begin, *end, sorted);
+    else
+        element[t->in[0].dtype].store(n, l->out + *begin * l->out_stride * oly_element_bytes[t->out.dtype],
+                                      l->out_stride, sorted);
+}
+
+static void restore_line(const long_line *l)
+{
+    kinds all = {0};
+    for (int k = 0; k < OLY_SORT_PIECES; k++) {
+        const kinds *found = &l->borders->found[k];
+        all = (kinds){all.negative + found->negative, all.zeros + found->zeros, all.nans + found->nans,
+                      all.special || found->special};
+    }
+    if (element[l->t->in[0].dtype].restore && all.special)
+        element[l->t->in[0].dtype].restore(l->n, l->out, l->out_stride, l->in, l->in_stride, &all);
+}
+
+static void in_pieces(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
+                      int n_chunks)
+{
+    int divisions = oly_sort_divisions(t);
+    long_line l = long_line_of(t, in[0], out, scratch);
+    if (phase == 0)
+        load_piece(&l, chunk, n_chunks);
+    else if (phase <= divisions)
+        divide_piece(&l, phase - 1, chunk);
+    else if (phase == divisions + 1)
+        sort_piece(&l, chunk, n_chunks);
+    else
+        restore_line(&l);
+}
+
 void OLY_ISA_NAME(oly_sort_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                 int chunk, int n_chunks)
 {
-    (void)phase;
-    for_lines(t, in, out, scratch, chunk, n_chunks);
+    if (oly_sort_divisions(t) > 0)
+        in_pieces(t, in, out, scratch, phase, chunk, n_chunks);
+    else
+        for_lines(t, in, out, scratch, chunk, n_chunks);
 }

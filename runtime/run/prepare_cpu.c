@@ -57,7 +57,7 @@ static oly_status no_memory(void)
 
 static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared *made)
 {
-    int most = s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL ? 2 : 1;
+    int most = s->kind == OLY_STEP_REDUCE ? 2 : s->kind == OLY_STEP_LOCAL ? OLY_MOST_PHASES : 1;
     for (int phase = 0; phase < most; phase++) {
         int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
         if (!chunks)
@@ -66,6 +66,8 @@ static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared
             made->total[phase] += chunks[d] = chunks_of(plan, s, d, phase);
         made->chunks[phase] = chunks;
         made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
+        if (phase > 0 && made->total[phase] == 0)
+            break;
     }
     return OLY_OK;
 }

@@ -5,11 +5,13 @@
 #define OLY_RUN_PREPARE_CPU_H
 #include "plan/model/steps.h"
 
+enum { OLY_MOST_PHASES = 8 }; /* of a step: a long line that is sorted has the most */
+
 typedef struct oly_prepared {
-    int phases;           /* in sequence, of steps that compute */
-    const int *chunks[2]; /* [n_devices] in each phase */
-    int total[2];         /* over all devices */
-    bool fused;           /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
+    int phases;                         /* in sequence, of steps that compute */
+    const int *chunks[OLY_MOST_PHASES]; /* [n_devices] in each phase */
+    int total[OLY_MOST_PHASES];         /* over all devices */
+    bool fused; /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
     /* Products of which only some parts are computed: the numbers of their chunks, and out of how many. NULL: all
      * chunks. */
     const int *const *only; /* [n_devices][chunks] */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1  Sorted lines and the positions of their elements are those of a stable merge sort, on every instruction set: lengths
+ * around the registers of a network and long enough to be divided, orders that are bad for pivots, equal keys, keys that
+ * differ in high or in low bits only, NaN and zeros of both signs. */
+#include "check.h"
+#include "core/error.h"
+#include "kernel.h"
+#include "local.h"
+#include "planning.h"
+#include "table.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 150000, FORMS = 9 };
+static uint64_t seed = 1;
+static union line {
+    float f4[LONGEST];
+    double f8[LONGEST];
+    int64_t i8[LONGEST];
+    uint64_t u8[LONGEST];
+    int32_t i4[LONGEST];
+    int16_t i2[LONGEST];
+    uint8_t u1[LONGEST];
+} in, out, expected;
+static int32_t position[LONGEST], ordered[LONGEST], other[LONGEST];
+
+static uint64_t draw(uint64_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 20) % below;
+}
+
+/* An unsigned number whose order is that of the form; any 64 bits where it is 0. */
+static uint64_t number_of(int form, int64_t k, int64_t n)
+{
+    switch (form) {
+    case 1: return draw(3);
+    case 2: return 7;
+    case 3: return (uint64_t)k;
+    case 4: return (uint64_t)(n - k);
+    case 5: return (uint64_t)(k < n / 2 ? k : n - k);                        /* up and down */
+    case 6: return draw(2) ? draw(5) : ((uint64_t)5 << 40) + draw(1u << 20); /* equal high bits */
+    case 7: return draw(4) << 45;                                            /* equal low bits */
+    case 8: return (uint64_t)(k * 7919 % 1009); /* periodic, as samples at even distances may be */
+    default: return draw((uint64_t)1 << 44) << 19;
+    }
+}
+
+static void fill(oly_dtype dtype, int form, int64_t n)
+{
+    static const double special[] = {0., -0., NAN, INFINITY, -INFINITY};
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t x = number_of(form, k, n);
+        bool odd = form < 2 && draw(8) == 0;
+        double value = odd ? special[draw(5)] : (double)(int64_t)(x - 2);
+        switch (dtype) {
+        case OLY_FLOAT32: in.f4[k] = (float)value; break;
+        case OLY_FLOAT64: in.f8[k] = value; break;
+        case OLY_INT64: in.i8[k] = (int64_t)(x - 2); break;
+        case OLY_UINT64: in.u8[k] = x - 2; break;
+        case OLY_INT32: in.i4[k] = (int32_t)(x - 2); break;
+        case OLY_INT16: in.i2[k] = (int16_t)(x - 2); break;
+        default: in.u1[k] = (uint8_t)x; break;
+        }
+    }
+}
+
+static bool float_before(double x, double y)
+{
+    return x < y || (!isnan(x) && isnan(y));
+}
+
+static bool before(oly_dtype dtype, int32_t a, int32_t b)
+{
+    switch (dtype) {
+    case OLY_FLOAT32: return float_before((double)in.f4[a], (double)in.f4[b]);
+    case OLY_FLOAT64: return float_before(in.f8[a], in.f8[b]);
+    case OLY_INT64: return in.i8[a] < in.i8[b];
+    case OLY_UINT64: return in.u8[a] < in.u8[b];
+    case OLY_INT32: return in.i4[a] < in.i4[b];
+    case OLY_INT16: return in.i2[a] < in.i2[b];
+    default: return in.u1[a] < in.u1[b];
+    }
+}
+
+/* ordered: the positions [begin, end) in stable ascending, or stable descending, order. */
+static void order(oly_dtype dtype, bool descending, int32_t begin, int32_t end)
+{
+    if (end - begin < 2) {
+        if (end > begin)
+            ordered[begin] = begin;
+        return;
+    }
+    int32_t middle = (begin + end) / 2, x = begin, y = middle;
+    order(dtype, descending, begin, middle);
+    order(dtype, descending, middle, end);
+    for (int32_t k = begin; k < end; k++) {
+        bool second =
+            x == middle ||
+            (y < end && (descending ? before(dtype, ordered[x], ordered[y]) : before(dtype, ordered[y], ordered[x])));
+        other[k] = second ? ordered[y++] : ordered[x++];
+    }
+    memcpy(ordered + begin, other + begin, sizeof *other * (size_t)(end - begin));
+}
+
+static void run(const oly_local_task *t, void *to)
+{
+    const void *operands[] = {&in};
+    char *scratch = malloc(oly_local_scratch(t) + 1);
+    assert_non_null(scratch);
+    for (int phase = 0; phase < oly_local_phases(t); phase++)
+        for (int k = 0, chunks = oly_local_chunks(t, phase); k < chunks; k++)
+            oly_local_run(t, operands, to, scratch, phase, k, chunks);
+    free(scratch);
+}
+
+static void check_line(oly_dtype dtype, int form, int64_t n, bool reverse)
+{
+    size_t bytes = oly_element_bytes[dtype];
+    oly_local_operand x = {.dtype = dtype, .rank = 1, .size = {n}, .extent = {n}, .stride = {1}};
+    oly_local_task t = {.op = OLY_LOCAL_ARGSORT, .n_in = 1, .in = &x, .out = x, .reverse = reverse};
+    fill(dtype, form, n);
+    order(dtype, reverse, 0, (int32_t)n);
+    t.out.dtype = OLY_INT32;
+    run(&t, position);
+    for (int64_t k = 0; k < n; k++)
+        if (position[k] != ordered[k])
+            fail_msg("%s: type %d, form %d, %d elements%s: number %d is of element %d, not %d", oly_kernels_isa(),
+                     (int)dtype, form, (int)n, reverse ? ", descending" : "", (int)k, (int)position[k],
+                     (int)ordered[k]);
+    t.op = OLY_LOCAL_SORT;
+    t.out.dtype = dtype;
+    run(&t, &out);
+    if (reverse)
+        order(dtype, false, 0, (int32_t)n); /* the ascending order backwards, also of equal elements */
+    for (int64_t k = 0; k < n; k++)
+        memcpy((char *)&expected + (size_t)(reverse ? n - 1 - k : k) * bytes, (char *)&in + (size_t)ordered[k] * bytes,
+               bytes);
+    if (memcmp(&out, &expected, (size_t)n * bytes) != 0)
+        fail_msg("%s: type %d, form %d, %d elements%s: sorted values differ", oly_kernels_isa(), (int)dtype, form,
+                 (int)n, reverse ? ", descending" : "");
+}
+
+static void check_isa(void)
+{
+    static const oly_dtype types[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT64, OLY_UINT64, OLY_INT32, OLY_INT16, OLY_UINT8};
+    for (int form = 0; form < FORMS; form++)
+        for (int k = 0; k < 7; k++) {
+            for (int64_t n = 1; n < 1100; n += n < 70 ? 1 : 1 + (int64_t)draw(60))
+                check_line(types[k], form, n, draw(2));
+            check_line(types[k], form, (form + k) % 2 ? 65536 + (int64_t)draw(1000) : LONGEST - (int64_t)draw(100),
+                       draw(2));
+        }
+}
+
+static void lines_are_sorted_as_by_merging(void **unused)
+{
+    static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
+    (void)unused;
+    for (int isa = 0; isa < 3; isa++)
+        if (oly_kernels_choose(instruction_sets[isa]) == OLY_OK)
+            check_isa();
+        else
+            oly_drop_message();
+    assert_int_equal(oly_kernels_choose(""), OLY_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines_are_sorted_as_by_merging)};
+    return CHECK_MAIN(tests);
+}
