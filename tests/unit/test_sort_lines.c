@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: ranks=1  Sorted lines and the positions of their elements are those of a stable merge sort, on every instruction set: lengths
- * around the registers of a network and long enough to be divided, orders that are bad for pivots, equal keys, keys that
+/* run: ranks=1  Sorted lines and the positions of their elements are those of a stable merge sort, and elements are found in them where
+ * counting finds them, on every instruction set: lengths around the registers of a network and long enough to be divided, orders that are bad for pivots, equal keys, keys that
  * differ in high or in low bits only, NaN and zeros of both signs. */
 #include "check.h"
 #include "core/error.h"
@@ -104,9 +104,9 @@ static void order(oly_dtype dtype, bool descending, int32_t begin, int32_t end)
     memcpy(ordered + begin, other + begin, sizeof *other * (size_t)(end - begin));
 }
 
-static void run(const oly_local_task *t, void *to)
+static void run(const oly_local_task *t, const void *line, void *to)
 {
-    const void *operands[] = {&in};
+    const void *operands[] = {line, &in};
     char *scratch = malloc(oly_local_scratch(t) + 1);
     assert_non_null(scratch);
     for (int phase = 0; phase < oly_local_phases(t); phase++)
@@ -123,7 +123,7 @@ static void check_line(oly_dtype dtype, int form, int64_t n, bool reverse)
     fill(dtype, form, n);
     order(dtype, reverse, 0, (int32_t)n);
     t.out.dtype = OLY_INT32;
-    run(&t, position);
+    run(&t, &in, position);
     for (int64_t k = 0; k < n; k++)
         if (position[k] != ordered[k])
             fail_msg("%s: type %d, form %d, %d elements%s: number %d is of element %d, not %d", oly_kernels_isa(),
@@ -131,7 +131,7 @@ static void check_line(oly_dtype dtype, int form, int64_t n, bool reverse)
                      (int)ordered[k]);
     t.op = OLY_LOCAL_SORT;
     t.out.dtype = dtype;
-    run(&t, &out);
+    run(&t, &in, &out);
     if (reverse)
         order(dtype, false, 0, (int32_t)n); /* the ascending order backwards, also of equal elements */
     for (int64_t k = 0; k < n; k++)
@@ -142,13 +142,38 @@ static void check_line(oly_dtype dtype, int form, int64_t n, bool reverse)
                  (int)n, reverse ? ", descending" : "");
 }
 
+/* Where the elements of `in` belong in the sorted line `out`, whose order is that of `ordered`. Elements at a distance of `apart`. */
+static void check_places(oly_dtype dtype, int form, int64_t n, int64_t apart, bool after)
+{
+    int64_t m = (n + apart - 1) / apart;
+    oly_local_operand both[2] = {{.dtype = dtype, .rank = 1, .size = {m}, .extent = {m}, .stride = {apart}},
+                                 {.dtype = dtype, .rank = 1, .size = {n}, .extent = {n}, .stride = {1}}};
+    oly_local_task t = {.op = OLY_LOCAL_SEARCHSORTED, .n_in = 2, .in = both, .out = both[1], .reverse = after};
+    t.out.dtype = OLY_INT32;
+    run(&t, &out, position);
+    for (int64_t k = 0; k < n; k++) {
+        int32_t place = 0; /* both orders ascend: what belongs before element k is at the front */
+        for (int32_t step = 1 << 18; step > 0; step /= 2) {
+            int64_t i = (int64_t)(place + step - 1) * apart;
+            if (i < n && (after ? !before(dtype, (int32_t)k, ordered[i]) : before(dtype, ordered[i], (int32_t)k)))
+                place += step;
+        }
+        if (position[k] != place)
+            fail_msg("%s: type %d, form %d, %d elements at a distance of %d: place %d, not %d", oly_kernels_isa(),
+                     (int)dtype, form, (int)n, (int)apart, (int)position[k], (int)place);
+    }
+}
+
 static void check_isa(void)
 {
     static const oly_dtype types[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT64, OLY_UINT64, OLY_INT32, OLY_INT16, OLY_UINT8};
     for (int form = 0; form < FORMS; form++)
         for (int k = 0; k < 7; k++) {
-            for (int64_t n = 1; n < 1100; n += n < 70 ? 1 : 1 + (int64_t)draw(60))
-                check_line(types[k], form, n, draw(2));
+            for (int64_t n = 1; n < 1100; n += n < 70 ? 1 : 1 + (int64_t)draw(90)) {
+                check_line(types[k], form, n, false);
+                check_places(types[k], form, n, 1 + (int64_t)draw(3), draw(2));
+                check_line(types[k], form, n, true);
+            }
             check_line(types[k], form, (form + k) % 2 ? 65536 + (int64_t)draw(1000) : LONGEST - (int64_t)draw(100),
                        draw(2));
         }
