@@ -99,6 +99,46 @@ OLY_NARROW_TYPES(NARROW, )
 OLY_WIDE_TYPES(WIDE, )
 OLY_COMPLEX_TYPES(COMPLEX, )
 
+/* -- sums of ascending positions ------------------------------------------------------------------------------------- */
+
+static bool ascend(int64_t rows, const int64_t *offset)
+{
+    int64_t falls = 0;
+    for (int64_t k = 1; k < rows; k++)
+        falls |= offset[k] - offset[k - 1];
+    return falls >= 0;
+}
+
+/* Updates of one element each at ascending offsets, in order. Where a run of equal offsets ends
+ * cannot be predicted, so there is no branch: each sum begins with `other`, the element before, or goes on with `value`. A
+ * register of one lane holds it, since masks of scalars go through memory. */
+#define ASCENDING_SUMS(d, T, U)                                                                                        \
+    static void sums_##d(int64_t rows, const int64_t *offset, const int16_t *which, void *to, const void *from,        \
+                         int64_t step)                                                                                 \
+    {                                                                                                                  \
+        typedef T lanes __attribute__((vector_size(16)));                                                              \
+        typedef U bits __attribute__((vector_size(16)));                                                               \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        U same[OLY_POSITIONS], other[OLY_POSITIONS];                                                                   \
+        for (int64_t k = 0; k < rows; k++) {                                                                           \
+            same[k] = k > 0 && offset[k] == offset[k - 1] ? (U)-1 : 0;                                                 \
+            memcpy(&other[k], &y[offset[k]], sizeof(U));                                                               \
+            other[k] &= ~same[k];                                                                                      \
+        }                                                                                                              \
+        bits value = {0};                                                                                              \
+        for (int64_t k = 0; k < rows; k++) {                                                                           \
+            value = (value & (bits){same[k]}) | (bits){other[k]};                                                      \
+            lanes sum = (lanes)value + (lanes){x[which[k] * step]};                                                    \
+            y[offset[k]] = sum[0];                                                                                     \
+            value = (bits)sum;                                                                                         \
+        }                                                                                                              \
+    }
+typedef void ascending_sums(int64_t rows, const int64_t *offset, const int16_t *which, void *to, const void *from,
+                            int64_t step);
+ASCENDING_SUMS(f32, float, uint32_t)
+ASCENDING_SUMS(f64, double, uint64_t)
+
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8)));
 COMBINE(set, 1, uint8_t, uint8_t, SET, SAME, SAME)
 COMBINE(set, 2, uint16_t, uint16_t, SET, SAME, SAME)
@@ -326,6 +366,10 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
     const oly_local_operand *u = &t->in[t->n_in - 1];
     int64_t bytes = oly_element_bytes[u->dtype], to_offset, from_offset;
     combine *apply = combine_of[t->op - OLY_LOCAL_SCATTER][u->dtype];
+    ascending_sums *sums = t->op != OLY_LOCAL_SCATTER_ADD ? NULL
+                           : u->dtype == OLY_FLOAT32      ? sums_f32
+                           : u->dtype == OLY_FLOAT64      ? sums_f64
+                                                          : NULL;
     part p = part_of(t, chunk, n_chunks);
     if (t->partial)
         begin_part(t, &p, in[0], out);
@@ -350,6 +394,10 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         const char *from = (const char *)in[t->n_in - 1] +
                            (oly_local_offset(positions.rank, positions.extent, u->stride, -1, k) + from_offset) * bytes;
         char *to = (char *)out + to_offset * bytes;
+        if (w.count == 1 && w.extent[last] == 1 && sums && rows > 1 && ascend(rows, offset)) {
+            sums(rows, offset, which, to, from, step);
+            continue;
+        }
         if (w.count == 1 && (w.extent[last] == 1 || (w.to[last] == 1 && w.from[last] == 1))) {
             combine_rows_of[t->op - OLY_LOCAL_SCATTER][u->dtype](rows, offset, which, w.extent[last], to, from, step);
             continue;

@@ -9,7 +9,7 @@
 #define MULTIPLY(A, x, y) ((A)((x) * (y)))
 #define OR(A, x, y)       ((A)((x) | (y)))
 #define AND(A, x, y)      ((A)((x) & (y)))
-#define LARGER(A, x, y)   ((x) > (y) || (x) != (x) ? (x) : (y))
-#define SMALLER(A, x, y)  ((x) < (y) || (x) != (x) ? (x) : (y))
+#define LARGER(A, x, y)   (((x) > (y)) | ((x) != (x)) ? (x) : (y)) /* without branches */
+#define SMALLER(A, x, y)  (((x) < (y)) | ((x) != (x)) ? (x) : (y))
 #define SAME(x)           (x)
 #endif

@@ -101,6 +101,21 @@ static void test_updates(void **state)
                     }
 }
 
+/* Sums of single elements: runs of equal ascending indexes, with some outside between them, and blocks of which a device or a thread
+ * has a part. */
+static void test_sums(void **state)
+{
+    (void)state;
+    static const int rows[] = {1, 7, 90, 900, 5000};
+    static const char *const specs[] = {"", "i"}, *const modes[] = {NULL, "clip"};
+    for (int r = 0; r < 5; r++)
+        for (int k = 0; k < 8; k++)
+            OLY_SCOPE
+            {
+                check_updates(ADD, rows[r], k & 1 ? 6000 : 500, 1, k & 2, specs[k / 4], modes[(k + r) % 3 == 0]);
+            }
+}
+
 /* Wide elements, and types that are rounded after every update. */
 static void test_types(void **state)
 {
@@ -258,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_updates, start),
+        cmocka_unit_test_setup(test_sums, start),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_columns),
