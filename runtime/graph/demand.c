@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Demand through slices: where nothing but one slice of an elementwise result is read, the operation is made of slices of its operands, so
- * that only these elements are computed, and only what they need is fetched from neighbours. See graph.h. */
+ * that only these elements are computed, only what they need is fetched from neighbours, and the result is fused with what reads
+ * the slice. See graph.h. */
 #include "graph/graph.h"
 #include "graph/view.h"
 #include <string.h>
 
 enum {
     MOST_OPERANDS = 8,
+    MOST_NODES = 256, /* of an expression: each slice that moves up one looks again */
     /* Elements: fewer are cheaper to compute than another exchange for an operand that is read elsewhere, too. */
     LEAST = 512
 };
@@ -22,14 +24,43 @@ static bool is_broadcast_number(const oly_node *n)
            n->in[0]->type.rank == 0 && !n->params.sharding;
 }
 
-/* Is only the slice read of an elementwise result, and is it at most half of it? For more, where the slice is placed may cost more than
- * the elements that are left out. */
+static bool is_elementwise(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_TILE && n->n_in > 0 && n->n_in <= MOST_OPERANDS && n->n_uses == 1 &&
+           n->params.rank == 0 && !n->type.mesh;
+}
+
+/* Does an elementwise expression read slices and numbers only? *left: how many nodes may still be looked at. */
+static bool of_slices(const oly_node *x, int *left)
+{
+    for (int k = 0; k < x->n_in; k++) {
+        const oly_node *in = x->in[k];
+        if (--*left < 0)
+            return false;
+        if (!is_broadcast_number(in) && !(is_slice(in) && !in->params.sharding) &&
+            !(is_elementwise(in) && of_slices(in, left)))
+            return false;
+    }
+    return true;
+}
+
+/* Is only the slice read of an elementwise result? It must be at most half of it: for more, where the slice is placed may cost more than
+ * the elements that are left out. Not so of what is made of slices: these only get smaller, and the result needs no memory. */
 static bool narrows(const oly_node *slice)
 {
     const oly_node *x = is_slice(slice) ? slice->in[0] : NULL;
-    return x && oly_ops[x->op].lowering == OLY_LOWER_TILE && x->n_in > 0 && x->n_in <= MOST_OPERANDS &&
-           x->n_uses == 1 && x->params.rank == 0 && !x->type.mesh && !slice->type.mesh && !slice->params.sharding &&
-           oly_type_size(&x->type) >= LEAST && 2 * oly_type_size(&slice->type) <= oly_type_size(&x->type);
+    int left = MOST_NODES;
+    return x && is_elementwise(x) && !slice->type.mesh && !slice->params.sharding && oly_type_size(&x->type) >= LEAST &&
+           (2 * oly_type_size(&slice->type) <= oly_type_size(&x->type) || of_slices(x, &left));
+}
+
+/* Makes a slice of a slice one of its operand. */
+static void add_slice(oly_params *slice, int rank, const oly_params *operand)
+{
+    for (int d = 0; d < rank; d++) {
+        slice->start[d] = operand->start[d] + slice->start[d] * operand->step[d];
+        slice->step[d] *= operand->step[d];
+    }
 }
 
 /* The slice of an operand; of a repeated number, fewer of them; of a slice, a slice of its operand. */
@@ -41,14 +72,30 @@ static oly_status slice_of(oly_graph *g, const oly_node *slice, oly_node *x, oly
         params = x->params;
         memcpy(params.shape, slice->type.shape, sizeof params.shape[0] * (size_t)slice->type.rank);
     }
-    for (int d = 0; again && d < slice->type.rank; d++) {
-        params.start[d] = x->params.start[d] + slice->params.start[d] * x->params.step[d];
-        params.step[d] *= x->params.step[d];
-    }
+    if (again)
+        add_slice(&params, slice->type.rank, &x->params);
     OLY_TRY(oly_graph_add(g, number ? x->op : slice->op, 1, number || again ? x->in : &x, &params, made));
     if (again && x->n_uses == 1)
         x->in[0]->n_uses--;
     (*made)->site = slice->site;
+    return OLY_OK;
+}
+
+/* Slices of slices that nothing else reads become one, so that they can move up. */
+static oly_status join_slices(oly_graph *g, oly_node *slice)
+{
+    oly_node *x = is_slice(slice) ? slice->in[0] : NULL, *made;
+    if (!x || !is_slice(x) || x->n_uses != 1 || x->params.sharding || slice->params.sharding || slice->type.mesh ||
+        x->type.mesh)
+        return OLY_OK;
+    oly_params params = slice->params;
+    add_slice(&params, slice->type.rank, &x->params);
+    OLY_TRY(oly_graph_add(g, slice->op, 1, x->in, &params, &made));
+    x->in[0]->n_uses--;
+    x->n_uses--;
+    slice->params = made->params;
+    slice->in = made->in;
+    slice->hash = made->hash;
     return OLY_OK;
 }
 
@@ -83,6 +130,7 @@ static oly_status visit(oly_graph *g, bool *any)
         oly_graph_ahead(g, k, -1);
         for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
             OLY_TRY(visit(graphs[j], any));
+        OLY_TRY(join_slices(g, g->nodes[k]));
         int next = g->n_nodes;
         if (narrows(g->nodes[k]))
             OLY_TRY(narrow(g, g->nodes[k]));

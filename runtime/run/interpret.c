@@ -132,19 +132,64 @@ static oly_status set_counter(oly_run *r, const oly_step *s, int64_t i)
     return OLY_OK;
 }
 
-/* The next iteration reads what this one wrote, and overwrites what this one read. */
-static void turn_buffers(oly_run *r, const oly_step *s, bool read)
+/* The buffers of a carry, in the order in which they are written. */
+static int n_buffers(const oly_step *s, int k)
+{
+    return 2 + (s->loop.passed ? s->loop.passed[k].n_more : 0);
+}
+
+static int buffer_slot(const oly_step *s, int k, int number)
+{
+    return number == 0   ? s->loop.out_slot[k]
+           : number == 1 ? s->loop.spare_slot[k]
+                         : s->loop.passed[k].more_slot[number - 2];
+}
+
+static bool is_passed(const oly_step *s, int k)
+{
+    return s->loop.passed && s->loop.passed[k].from >= 0;
+}
+
+static bool stays_in_place(const oly_step *s, int k)
+{
+    return s->loop.out_slot[k] == s->loop.in_slot[k];
+}
+
+/* The buffer that was written becomes the last that is written again. */
+static void rotate_buffers(oly_run *r, const oly_step *s, int d, int k)
+{
+    void *written = *cell(r, d, s->loop.out_slot[k]);
+    int n = n_buffers(s, k);
+    for (int b = 0; b < n - 1; b++)
+        *cell(r, d, buffer_slot(s, k, b)) = *cell(r, d, buffer_slot(s, k, b + 1));
+    *cell(r, d, buffer_slot(s, k, n - 1)) = written;
+}
+
+/* The next iteration reads what this one wrote, and overwrites what no carry holds any more. */
+static void turn_buffers(oly_run *r, const oly_step *s)
+{
+    for (int d = 0; d < r->plan->n_devices; d++) {
+        for (int age = s->loop.oldest; age > 0; age--) /* before what they take over changes */
+            for (int k = 0; k < s->loop.n_carry; k++)
+                if (s->loop.passed[k].age == age)
+                    *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.in_slot[s->loop.passed[k].from]);
+        for (int k = 0; k < s->loop.n_carry; k++) {
+            if (stays_in_place(s, k) || is_passed(s, k))
+                continue;
+            *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.out_slot[k]);
+            rotate_buffers(r, s, d, k);
+        }
+    }
+    oly_base_changes(r);
+}
+
+/* After n iterations, as before the first: for the next iteration of an outer loop. */
+static void restore_buffers(oly_run *r, const oly_step *s, int64_t n)
 {
     for (int d = 0; d < r->plan->n_devices; d++)
-        for (int k = 0; k < s->loop.n_carry; k++) {
-            void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
-            if (s->loop.out_slot[k] == s->loop.in_slot[k])
-                continue; /* it is updated in place */
-            if (read)
-                *cell(r, d, s->loop.in_slot[k]) = written;
-            *out = *spare;
-            *spare = written;
-        }
+        for (int k = 0; k < s->loop.n_carry; k++)
+            for (int64_t i = n; i % n_buffers(s, k) && !stays_in_place(s, k) && !is_passed(s, k); i++)
+                rotate_buffers(r, s, d, k);
     oly_base_changes(r);
 }
 
@@ -188,7 +233,7 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     oly_base_changes(r);
     oly_iterations shown = oly_iterations_begin(r, s);
     for (; !ends && st == OLY_OK && (st = run_iteration(r, s, i, &shown, &more)) == OLY_OK && more; i++) {
-        turn_buffers(r, s, true);
+        turn_buffers(r, s);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
             ends = true;      /* the job is ending: a condition need not become true any more */
         if (r->failed && ++i) /* after the same check on all processes */
@@ -199,8 +244,7 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
         return OLY_OK;
     if (s->loop.result_slot && st == OLY_OK)
         st = copy_results(r, s);
-    if (i % 2) /* restores the order for the next iteration of an outer loop */
-        turn_buffers(r, s, false);
+    restore_buffers(r, s, i);
     return st;
 }
 
@@ -222,10 +266,12 @@ void oly_settle_loops(oly_run *r)
         const oly_step *s = &plan->main->steps[j];
         for (int k = 0; s->kind == OLY_STEP_LOOP && !s->loop.result_slot && k < s->loop.n_carry; k++)
             for (int d = 0; d < plan->n_devices; d++) {
-                bool stays = s->loop.count == 0 || s->loop.out_slot[k] == s->loop.in_slot[k];
-                int last = stays               ? s->loop.init_slot[k]
-                           : s->loop.count % 2 ? s->loop.out_slot[k]
-                                               : s->loop.spare_slot[k];
+                const oly_passed_carry *x = s->loop.passed ? &s->loop.passed[k] : NULL;
+                int64_t written = s->loop.count - 1 - (x ? x->age : 0); /* the iteration that computed it */
+                int root = x ? x->root : k;
+                int last = written < 0 || stays_in_place(s, k)
+                               ? s->loop.init_slot[k]
+                               : buffer_slot(s, root, (int)(written % n_buffers(s, root)));
                 r->owner[oly_cell(plan, d, s->loop.in_slot[k])] = r->owner[oly_cell(plan, d, last)];
             }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and
- * writes another, and the interpreter rotates them after every iteration, so nothing is copied. Values from outside
+ * writes another, and the interpreter rotates them after every iteration, so nothing is copied; nor is a carry that takes
+ * over the value of another, which has more buffers then. Values from outside
  * are read in place; an exchange that they need runs once, before the loop. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_past_loops.h"
@@ -11,6 +12,8 @@ typedef struct carries {
     int *in, *out, *spare, *init;
     int *result; /* NULL: a carry's final value is in `in` */
     oly_layout *layout;
+    oly_passed_carry *passed;
+    int oldest;
 } carries;
 
 static int new_slot(oly_planner *p, oly_block *b, const oly_layout *l, size_t element, oly_slot_kind kind)
@@ -91,6 +94,67 @@ static oly_status add_result_slots(oly_planner *p, oly_frame *f, const oly_node 
     return OLY_OK;
 }
 
+static bool written_over(oly_frame *body, int carry)
+{
+    return oly_value_of(body, body->graph->inputs[1 + carry])->written_over;
+}
+
+/* The carry whose value before an iteration carry k has after it, in the same layout; -1: it has one of its own. */
+static int taken_over(oly_frame *body, const carries *c, int n_carry, int k)
+{
+    const oly_node *made = body->graph->outputs[k];
+    for (int j = 0; j < n_carry; j++)
+        if (j != k && made == body->graph->inputs[1 + j] && !written_over(body, j) && !written_over(body, k) &&
+            oly_value_of(body, made)->slot == c->in[j] && oly_layout_equal(&c->layout[j], &c->layout[k]))
+            return j;
+    return -1;
+}
+
+/* Finds carries that take over others. A chain ends at a carry that is computed: one that closes is copied, as are values that
+ * a counted loop's last iterations would leave in the buffers of its operands. */
+static void find_passed_carries(oly_frame *body, carries *c, const oly_node *n)
+{
+    int n_carry = n->params.n_carry;
+    for (int k = 0; k < n_carry; k++)
+        c->passed[k] = (oly_passed_carry){.from = taken_over(body, c, n_carry, k), .root = k};
+    for (int k = 0; k < n_carry; k++) {
+        int root = k, age = 0;
+        while (c->passed[root].from >= 0 && age <= n_carry) {
+            root = c->passed[root].from;
+            age++;
+        }
+        c->passed[k].root = root;
+        c->passed[k].age = age;
+    }
+    for (int k = 0; k < n_carry; k++) {
+        bool closes = c->passed[k].age > n_carry;
+        bool few = !n->params.predicate && n->params.upper - n->params.lower <= c->passed[k].age;
+        if (closes || (few && c->passed[k].age > 0))
+            c->passed[k] = (oly_passed_carry){.from = -1, .root = k};
+    }
+}
+
+/* Buffers of the carries that are taken over. */
+static oly_status add_buffers(oly_planner *p, oly_frame *f, const oly_node *n, carries *c)
+{
+    int *more = OLY_PLAN_NEW(p, int, n->params.n_carry * n->params.n_carry + 1);
+    OLY_PLAN_CHECK(more);
+    for (int k = 0; k < n->params.n_carry; k++) {
+        const oly_passed_carry *x = &c->passed[k];
+        c->oldest = x->age > c->oldest ? x->age : c->oldest;
+        for (oly_passed_carry *root = &c->passed[x->root]; root->n_more < x->age; root->n_more++) {
+            int slot =
+                new_slot(p, f->block, &c->layout[x->root], oly_dtype_size(n->in[x->root]->type.dtype), OLY_SLOT_POOL);
+            if (slot < 0)
+                return OLY_MEMORY;
+            root->more_slot = more + n->params.n_carry * x->root;
+            more[n->params.n_carry * x->root + root->n_more] = slot;
+            oly_slot_use(p, slot);
+        }
+    }
+    return OLY_OK;
+}
+
 static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
 {
     int n_carry = n->params.n_carry, counter;
@@ -100,8 +164,10 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
                  OLY_PLAN_NEW(p, int, n_carry + 1),
                  OLY_PLAN_NEW(p, int, n_carry + 1),
                  NULL,
-                 OLY_PLAN_NEW(p, oly_layout, n_carry + 1)};
-    OLY_PLAN_CHECK(c.in && c.out && c.spare && c.init ? c.layout : NULL);
+                 OLY_PLAN_NEW(p, oly_layout, n_carry + 1),
+                 OLY_PLAN_NEW(p, oly_passed_carry, n_carry + 1),
+                 0};
+    OLY_PLAN_CHECK(c.in && c.out && c.spare && c.init && c.layout ? c.passed : NULL);
     body->block = oly_block_new(p);
     OLY_PLAN_CHECK(body->block);
     OLY_TRY(bring_carries(p, f, n, body, &c));
@@ -109,9 +175,13 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_TRY(oly_find_accumulators(p, f, n, body));
     body->block->begin = p->next_number;
     OLY_TRY(oly_lower_frame(p, body));
+    find_passed_carries(body, &c, n);
+    OLY_TRY(add_buffers(p, f, n, &c));
     for (int k = 0; k < n_carry; k++) {
         oly_value *made = oly_value_of(body, body->graph->outputs[k]);
-        if (made->slot == c.in[k] && oly_value_of(body, body->graph->inputs[1 + k])->written_over) {
+        if (c.passed[k].from >= 0) {
+            c.out[k] = c.spare[k] = -1; /* those of the carry that is computed, below */
+        } else if (made->slot == c.in[k] && written_over(body, k)) {
             c.out[k] = c.spare[k] = c.in[k];
             /* also holds the result; what an earlier loop left is in that loop's memory */
             if (p->plan->slots[c.init[k]].kind == OLY_SLOT_SCRATCH)
@@ -127,6 +197,11 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
         oly_slot_use(p, c.spare[k]);
         oly_slot_use(p, c.in[k]);
     }
+    for (int k = 0; k < n_carry; k++)
+        if (c.passed[k].from >= 0) {
+            c.out[k] = c.out[c.passed[k].root];
+            c.spare[k] = c.spare[c.passed[k].root];
+        }
     oly_slot_use(p, counter);
     body->block->end = p->next_number;
     if (n->params.predicate)
@@ -144,6 +219,8 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     s->loop.out_slot = c.out;
     s->loop.spare_slot = c.spare;
     s->loop.init_slot = c.init;
+    s->loop.passed = c.oldest > 0 ? c.passed : NULL;
+    s->loop.oldest = c.oldest;
     return settle_results(p, f, n, &c);
 }
 

@@ -124,6 +124,8 @@ static void loop_uses(const visitor *v, const oly_step *s)
         use_slot(v, s->loop.in_slot[k], true);
         use_slot(v, s->loop.out_slot[k], true);
         use_slot(v, s->loop.spare_slot[k], true);
+        for (int j = 0; s->loop.passed && j < s->loop.passed[k].n_more; j++)
+            use_slot(v, s->loop.passed[k].more_slot[j], true);
         if (s->loop.result_slot)
             use_slot(v, s->loop.result_slot[k], true);
     }

@@ -178,6 +178,16 @@ typedef struct oly_transfer {
     int n_values; /* moved together */
 } oly_transfer;
 
+/* A loop's carry whose value after an iteration is that of another before it, as in (u, v) -> (f(u, v), u): nothing is copied, the
+ * buffers of the value stay untouched for longer. */
+typedef struct oly_passed_carry {
+    int from,
+        root; /* the carry that it takes over, and the computed one at which such a chain begins; -1, itself: it is computed */
+    int age;              /* how many iterations ago its value was computed */
+    int n_more;           /* a computed carry: buffers besides out and spare */
+    const int *more_slot; /* [n_more] */
+} oly_passed_carry;
+
 typedef struct oly_step {
     oly_step_kind kind;
     int number;             /* order of emission */
@@ -254,6 +264,8 @@ typedef struct oly_step {
             int counter_slot; /* int32 on every device; -1: not used */
             int n_carry;
             const int *init_slot, *in_slot, *out_slot, *spare_slot; /* out == in: updated in place, in init's memory */
+            const oly_passed_carry *passed;                         /* [n_carry]; NULL: all are computed */
+            int oldest;                                             /* the largest age */
             int predicate;          /* the carry that says whether to continue; -1: counted */
             const int *result_slot; /* the final copies of the carries; NULL when counted: they stay in place */
         } loop;

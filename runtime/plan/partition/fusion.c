@@ -8,9 +8,18 @@
 #include <string.h>
 
 enum {
-    LARGEST_GROUP = 32,
+    LARGEST_GROUP = 64,
     MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one is for the zero of deferred reductions (lower.c) */
 };
+
+/* What is known of the groups so far. */
+typedef struct grouping {
+    oly_frame *f;
+    int *of, *size;      /* [groups] the group that it has been merged into, or itself; operations */
+    int *registers;      /* [groups] an upper bound */
+    int *first;          /* [groups] index of the first operation */
+    int *last_use, *met; /* [nodes] of registers_needed */
+} grouping;
 
 static bool fusible(const oly_node *n)
 {
@@ -87,12 +96,18 @@ static int registers_of(oly_frame *f, const oly_node *n)
     return registers;
 }
 
-static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
+static int group_of(const grouping *s, const oly_node *n)
+{
+    int group = oly_value_of(s->f, n)->group;
+    return group < 0 ? -1 : root_of(s->of, group);
+}
+
+static int find_group(const grouping *s, const oly_node *n)
 {
     for (int k = 0; k < n->n_in; k++) {
-        if (is_beside(f, n, k)) {
-            int g = root_of(of, oly_value_of(f, n->in[k])->group);
-            if (size[g] < LARGEST_GROUP)
+        if (is_beside(s->f, n, k)) {
+            int g = group_of(s, n->in[k]);
+            if (s->size[g] < LARGEST_GROUP)
                 return g;
             return -2; /* full: start another group, one deeper */
         }
@@ -101,33 +116,85 @@ static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
 }
 
 /* Also merges the groups of all operands that qualify. */
-static void merge_operands(oly_frame *f, const oly_node *n, int into, int *size, int *registers, int *of)
+static void merge_operands(grouping *s, const oly_node *n, int into)
 {
     for (int k = 0; k < n->n_in; k++) {
-        if (!is_beside(f, n, k))
+        if (!is_beside(s->f, n, k))
             continue;
-        int g = root_of(of, oly_value_of(f, n->in[k])->group);
+        int g = group_of(s, n->in[k]);
         if (g != into) {
-            of[g] = into;
-            size[into] += size[g];
-            registers[into] += registers[g];
+            s->of[g] = into;
+            s->size[into] += s->size[g];
+            s->registers[into] += s->registers[g];
+            s->first[into] = s->first[g] < s->first[into] ? s->first[g] : s->first[into];
         }
     }
 }
 
-/* Are the merged groups of its operands small enough? */
-static bool fits(oly_frame *f, const oly_node *n, const int *size, const int *registers, const int *of)
+/* Is it n itself, or in the group of one of the operands that n joins? */
+static bool would_join(const grouping *s, const oly_node *n, const oly_node *x)
 {
-    int total = 1, all = registers_of(f, n), before = -1;
-    for (int k = 0; k < n->n_in; k++) {
-        if (!is_beside(f, n, k))
+    int group = group_of(s, x);
+    for (int k = 0; k < n->n_in && group >= 0; k++)
+        if (is_beside(s->f, n, k) && group_of(s, n->in[k]) == group)
+            return true;
+    return x == n;
+}
+
+/* The registers of the merged groups of n's operands, and n, as lower.c takes them: operands and what is read elsewhere keep
+ * theirs. For groups of which the upper bound says nothing: it follows every operation. */
+static int registers_needed(const grouping *s, const oly_node *n)
+{
+    oly_node *const *nodes = s->f->graph->nodes;
+    int begin = n->index, held = 0, most = 0;
+    for (int k = 0; k < n->n_in; k++)
+        if (is_beside(s->f, n, k) && s->first[group_of(s, n->in[k])] < begin)
+            begin = s->first[group_of(s, n->in[k])];
+    for (int k = begin; k <= n->index; k++) {
+        s->last_use[k] = INT32_MAX;
+        s->met[k] = 0; /* reads by the group */
+    }
+    for (int k = begin; k <= n->index; k++)
+        for (int j = 0; j < nodes[k]->n_in && would_join(s, n, nodes[k]); j++) {
+            const oly_node *x = nodes[k]->in[j];
+            bool inside = x->index >= begin && would_join(s, n, x);
+            if (inside && ++s->met[x->index] == x->n_uses)
+                s->last_use[x->index] = k;
+            held += !inside; /* an operand that is read twice counts twice, unless by one operation */
+            for (int i = 0; i < j && !inside; i++)
+                if (nodes[k]->in[i] == x) {
+                    held--;
+                    break;
+                }
+        }
+    for (int k = begin; k <= n->index; k++) {
+        if (!would_join(s, n, nodes[k]))
             continue;
-        int g = root_of(of, oly_value_of(f, n->in[k])->group);
-        total += size[g];
-        all += g == before ? 0 : registers[g];
+        most = ++held > most ? held : most;
+        for (int j = 0; j < nodes[k]->n_in; j++) {
+            int x = nodes[k]->in[j]->index;
+            if (x >= begin && would_join(s, n, nodes[x]) && s->last_use[x] == k) {
+                s->last_use[x] = INT32_MAX;
+                held--;
+            }
+        }
+    }
+    return most;
+}
+
+/* Are the merged groups of its operands small enough? */
+static bool fits(const grouping *s, const oly_node *n)
+{
+    int total = 1, all = registers_of(s->f, n), before = -1;
+    for (int k = 0; k < n->n_in; k++) {
+        if (!is_beside(s->f, n, k))
+            continue;
+        int g = group_of(s, n->in[k]);
+        total += s->size[g];
+        all += g == before ? 0 : s->registers[g];
         before = g;
     }
-    return total <= LARGEST_GROUP && all <= MOST_REGISTERS;
+    return total <= LARGEST_GROUP && (all <= MOST_REGISTERS || registers_needed(s, n) <= MOST_REGISTERS);
 }
 
 static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *count)
@@ -152,10 +219,15 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
     oly_graph *g = f->graph;
     if (f->groups)
         return OLY_OK;
-    int *size = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *of = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
-    int *scratch = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *count = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
-    int *registers = OLY_PLAN_NEW(p, int, g->n_nodes + 1), n_ids = 0;
-    OLY_PLAN_CHECK(size && of && scratch && count ? registers : NULL);
+    int *scratch = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *count = OLY_PLAN_NEW(p, int, g->n_nodes + 1), n_ids = 0;
+    grouping s = {.f = f,
+                  .of = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .size = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .registers = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .first = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .last_use = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .met = OLY_PLAN_NEW(p, int, g->n_nodes + 1)};
+    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last_use ? s.met : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_graph_ahead(g, k, 1);
         f->values[k].depth = least_depth(f, g->nodes[k]);
@@ -171,21 +243,22 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
             oly_value_of(f, n->in[1])->written_by = n;
         if (!fusible(n))
             continue;
-        int id = find_group(f, n, size, of);
-        if (id == -2 || !fits(f, n, size, registers, of)) {
+        int id = find_group(&s, n);
+        if (id == -2 || !fits(&s, n)) {
             v->depth++;
             id = -1;
         }
         if (id == -1) {
             id = n_ids++;
-            of[id] = id;
+            s.of[id] = id;
+            s.first[id] = k;
         }
         v->group = id;
-        size[id]++;
-        registers[id] += registers_of(f, n);
-        merge_operands(f, n, id, size, registers, of);
+        s.size[id]++;
+        s.registers[id] += registers_of(f, n);
+        merge_operands(&s, n, id);
     }
-    collect(f, n_ids, of, scratch, count);
+    collect(f, n_ids, s.of, scratch, count);
     f->groups = OLY_PLAN_NEW(p, oly_group, f->n_groups + 1);
     OLY_PLAN_CHECK(f->groups);
     for (int k = 0; k < f->n_groups; k++) {
