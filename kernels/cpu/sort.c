@@ -334,10 +334,10 @@ static void sort_complex(const oly_local_task *t, const char *in, char *out, int
     part parts[2];
     room r = room_at(t, scratch);
     int n_parts = parts_of(&t->in[0], in, t->in[0].stride[d], parts);
-    const uint32_t *narrow = r.wide ? NULL : order_i4(n, n_parts, parts, false, &r);
-    const uint64_t *wide = r.wide ? order_i8(n, n_parts, parts, false, &r) : NULL;
+    const void *order = r.wide ? (const void *)order_i8(n, n_parts, parts, false, &r)
+                               : (const void *)order_i4(n, n_parts, parts, false, &r);
     for (int64_t k = 0; k < n; k++) {
-        int64_t from = r.wide ? (int64_t)wide[k] : (int64_t)narrow[k];
+        int64_t from = r.wide ? (int64_t)((const uint64_t *)order)[k] : (int64_t)((const uint32_t *)order)[k];
         memcpy(out + k * stride * bytes, in + from * t->in[0].stride[d] * bytes, (size_t)bytes);
     }
 }

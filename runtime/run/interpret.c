@@ -140,9 +140,9 @@ static int n_buffers(const oly_step *s, int k)
 
 static int buffer_slot(const oly_step *s, int k, int number)
 {
-    return number == 0   ? s->loop.out_slot[k]
-           : number == 1 ? s->loop.spare_slot[k]
-                         : s->loop.passed[k].more_slot[number - 2];
+    if (number == 0)
+        return s->loop.out_slot[k];
+    return number == 1 || !s->loop.passed ? s->loop.spare_slot[k] : s->loop.passed[k].more_slot[number - 2];
 }
 
 static bool is_passed(const oly_step *s, int k)
