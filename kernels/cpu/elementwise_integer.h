@@ -3,6 +3,7 @@
 #ifndef OLY_ELEMENTWISE_INTEGER_H
 #define OLY_ELEMENTWISE_INTEGER_H
 #include "table.h"
+#include <string.h>
 
 #define BOOL_TYPES(X, ...)    OLY_BOOL_TYPES(ROW_TYPE, (X, __VA_ARGS__))
 #define INTEGER_TYPES(X, ...) OLY_INTEGER_TYPES(ROW_TYPE, (X, __VA_ARGS__))
@@ -18,4 +19,12 @@ OLY_INTEGER_TYPES(PART, )
 
 #define BELOW_ZERO(x) ((x) < 0)
 #define NEVER(x)      0
+
+/* By way of its byte: GCC 12 does not vectorise a loop that inverts a bool. */
+static inline uint8_t inverted(bool x)
+{
+    uint8_t byte;
+    memcpy(&byte, &x, sizeof byte);
+    return byte ^ 1;
+}
 #endif

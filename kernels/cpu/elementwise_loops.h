@@ -71,7 +71,11 @@
     PAIR_LOOP(s, T, R, name, value, vv, 1, 1)                                                                          \
     PAIR_LOOP(s, T, R, name, value, sv, 0, 1)                                                                          \
     PAIR_LOOP(s, T, R, name, value, vs, 1, 0)
-#define BINARY_LOOP(s, T, dtype, name, value)  PAIR_LOOPS(s, T, T, name, value)
+/* A row whose loops are not those of a formula has its own: OLY_LOOPS_OF_<name>, defined as a comma and a macro with the
+ * arguments of PAIR_LOOPS. */
+#define LOOPS_OF(own, ...)                     LOOPS_SECOND(own, __VA_ARGS__)
+#define LOOPS_SECOND(first, second, ...)       second
+#define BINARY_LOOP(s, T, dtype, name, value)  LOOPS_OF(OLY_LOOPS_OF_##name, PAIR_LOOPS, )(s, T, T, name, value)
 #define COMPARE_LOOP(s, T, dtype, name, value) PAIR_LOOPS(s, T, uint8_t, name, value)
 #define JOIN_LOOP(s, T, dtype, name, value)    PAIR_LOOPS(s, T, pair_##s, name, value)
 

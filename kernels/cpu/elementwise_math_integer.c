@@ -11,7 +11,7 @@
 #define OLY_REM(x, y)                    BY_NUMBER(remainder, x)(x, y)
 #define OLY_REM_FAR(x, y)                ((void)(x), (void)(y), false)
 #define OLY_REM_CAREFUL(x, y)            (x)
-#define OLY_NOT(x)                       ((x) ^ _Generic((x), bool : 1, default : -1))
+#define OLY_NOT(x)                       _Generic((x), bool : inverted(x), default : (x) ^ -1)
 #define OLY_POPULATION_COUNT(x)          BY_NUMBER(population_count, x)(x)
 #define OLY_CLZ(x)                       BY_NUMBER(clz, x)(x)
 #define OLY_SHIFT_LEFT(x, y)             BY_NUMBER(shift_left, x)(x, y)
