@@ -39,6 +39,8 @@ typedef enum common_constant {
     BEYOND_I32_F64,
     BEYOND_I64_F32,
     BEYOND_I64_F64,
+    BELOW_HALF_BF16, /* added to the bits of a float32, and 1 if bfloat16's last bit is set: rounds to even */
+    QUIET_F32,
     N_COMMON
 } common_constant;
 /* The numbers 0 to 15 as int32, then the constants above. */
@@ -108,7 +110,19 @@ void oly_x86_forget(generator *g);
 void oly_x86_bring(generator *g, int number, int reg);
 void oly_x86_put(generator *g, int operand, int value);
 x86_place oly_x86_call_field(size_t offset);
+/* Rounds the float32 in a register to float16 or bfloat16. */
+void oly_x86_round_half(generator *g, int dtype, int reg);
 
+/* float16 and bfloat16 are float32 in registers, rounded after each operation. */
+static inline bool is_half(int dtype)
+{
+    return dtype == OLY_FLOAT16 || dtype == OLY_BFLOAT16;
+}
+/* Bytes of an element in a register. */
+static inline int held_bytes(int dtype)
+{
+    return is_half(dtype) ? 4 : oly_element_bytes[dtype];
+}
 static inline int kind_of(const generator *g, int number)
 {
     return g->value[number].dtype == OLY_BOOL ? MASKS : VECTORS;

@@ -30,7 +30,7 @@ static bool is_scalar(const generator *g, int operand)
 
 static void widen(int *widest, int dtype)
 {
-    *widest = oly_element_bytes[dtype] > *widest ? oly_element_bytes[dtype] : *widest;
+    *widest = held_bytes(dtype) > *widest ? held_bytes(dtype) : *widest;
 }
 
 static bool takes(generator *g)
@@ -100,7 +100,9 @@ static void name_common(generator *g)
                                              [BEYOND_I32_F32] = OLY_FLOAT32,
                                              [BEYOND_I32_F64] = OLY_FLOAT64,
                                              [BEYOND_I64_F32] = OLY_FLOAT32,
-                                             [BEYOND_I64_F64] = OLY_FLOAT64};
+                                             [BEYOND_I64_F64] = OLY_FLOAT64,
+                                             [BELOW_HALF_BF16] = OLY_INT32,
+                                             [QUIET_F32] = OLY_INT32};
     g->first_common = g->program->n_loads + g->program->n_instructions;
     g->n_values = g->first_common + N_COMMON;
     for (int k = 0; k < N_COMMON; k++)

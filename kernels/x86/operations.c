@@ -30,11 +30,15 @@ static bool is_float(int dtype)
 }
 static bool is_signed(int dtype)
 {
-    return dtype == OLY_INT32 || dtype == OLY_INT64;
+    return dtype >= OLY_INT8 && dtype <= OLY_INT64;
 }
 static bool is_whole(int dtype)
 {
-    return is_signed(dtype) || dtype == OLY_UINT32 || dtype == OLY_UINT64;
+    return dtype >= OLY_INT8 && dtype <= OLY_UINT64;
+}
+static bool is_short(int dtype) /* an integer of 8 or 16 bits */
+{
+    return is_whole(dtype) && oly_element_bytes[dtype] < 4;
 }
 
 /* What is being written: instruction i with operands in[], of elements of `size` bytes in vectors of `bytes`. */
@@ -75,7 +79,7 @@ static uint32_t float_op(const written *w, int opcode)
 /* Its opcode; 0: there is none. */
 static uint32_t binary_op(int op, int dtype)
 {
-    bool wide = dtype == OLY_FLOAT64, eight = dtype == OLY_INT64 || dtype == OLY_UINT64;
+    bool wide = dtype == OLY_FLOAT64;
     if (is_float(dtype))
         switch (op) {
         case OLY_TILE_add: return X86_OP(wide, 1, 0x58);
@@ -86,17 +90,44 @@ static uint32_t binary_op(int op, int dtype)
         }
     if (!is_whole(dtype))
         return 0;
+    /* by the logarithm of the size; map 1: 0F, 2: 0F38 */
+    static const uint32_t add[] = {X86_OP(1, 1, 0xfc), X86_OP(1, 1, 0xfd), X86_OP(1, 1, 0xfe), X86_OP(1, 1, 0xd4)};
+    static const uint32_t sub[] = {X86_OP(1, 1, 0xf8), X86_OP(1, 1, 0xf9), X86_OP(1, 1, 0xfa), X86_OP(1, 1, 0xfb)};
+    static const uint32_t most[2][4] = {
+        {X86_OP(1, 1, 0xde), X86_OP(1, 2, 0x3e), X86_OP(1, 2, 0x3f), X86_OP(1, 2, 0x3f)},
+        {X86_OP(1, 2, 0x3c), X86_OP(1, 1, 0xee), X86_OP(1, 2, 0x3d), X86_OP(1, 2, 0x3d)},
+    };
+    static const uint32_t least[2][4] = {
+        {X86_OP(1, 1, 0xda), X86_OP(1, 2, 0x3a), X86_OP(1, 2, 0x3b), X86_OP(1, 2, 0x3b)},
+        {X86_OP(1, 2, 0x38), X86_OP(1, 1, 0xea), X86_OP(1, 2, 0x39), X86_OP(1, 2, 0x39)},
+    };
+    int size = oly_element_bytes[dtype], log = size == 8 ? 3 : size / 2;
     switch (op) {
-    case OLY_TILE_add: return X86_OP(1, 1, eight ? 0xd4 : 0xfe);
-    case OLY_TILE_sub: return X86_OP(1, 1, eight ? 0xfb : 0xfa);
-    case OLY_TILE_mul: return X86_OP(1, 2, 0x40);
-    case OLY_TILE_max: return X86_OP(1, 2, is_signed(dtype) ? 0x3d : 0x3f);
-    case OLY_TILE_min: return X86_OP(1, 2, is_signed(dtype) ? 0x39 : 0x3b);
+    case OLY_TILE_add: return add[log];
+    case OLY_TILE_sub: return sub[log];
+    case OLY_TILE_mul: return size == 2 ? X86_OP(1, 1, 0xd5) : X86_OP(1, 2, 0x40); /* bytes: write_byte_product */
+    case OLY_TILE_max: return most[is_signed(dtype)][log];
+    case OLY_TILE_min: return least[is_signed(dtype)][log];
     case OLY_TILE_and: return X86_OP(1, 1, 0xdb);
     case OLY_TILE_or: return X86_OP(1, 1, 0xeb);
     case OLY_TILE_xor: return X86_OP(1, 1, 0xef);
     default: return 0;
     }
+}
+
+/* There is no product of bytes: those of words have that of the lower bytes at their lower end; with the lower byte of one factor
+ * zero, and the other shifted, that of the upper bytes at their upper end. */
+static void write_byte_product(const written *w, int a, int b)
+{
+    int x = source(w, a), y = source(w, b), upper = oly_x86_take(w->g, VECTORS), mask = oly_x86_take(w->g, VECTORS);
+    int to = result(w);
+    emit_immediate(w->g, X86_OP(1, 3, 0x25), 0, w->bytes, mask, mask, x86_register(mask), 0xff); /* all bits */
+    emit_immediate(w->g, X86_OP(1, 1, 0x71), 0, w->bytes, 2, mask, x86_register(mask), 8);       /* lower bytes */
+    emit(w->g, X86_OP(1, 1, 0xdf), 0, w->bytes, to, mask, x86_register(y));
+    emit_immediate(w->g, X86_OP(1, 1, 0x71), 0, w->bytes, 2, upper, x86_register(x), 8);
+    emit(w->g, X86_OP(1, 1, 0xd5), 0, w->bytes, upper, upper, x86_register(to));
+    emit(w->g, X86_OP(1, 1, 0xd5), 0, w->bytes, to, x, x86_register(y));
+    emit_immediate(w->g, X86_OP(1, 3, 0x25), 0, w->bytes, to, mask, x86_register(upper), 0xea); /* to & mask | upper */
 }
 
 static void write_binary(const written *w, uint32_t op)
@@ -172,8 +203,9 @@ static int predicate(int op, int dtype)
 
 static void compare(const written *w, int how, int k, int x, x86_place y)
 {
-    uint32_t op = is_float(w->dtype) ? float_op(w, 0xc2) : X86_OP(1, 3, is_signed(w->dtype) ? 0x1f : 0x1e);
-    emit_immediate(w->g, op, w->size == 8, w->bytes, k, x, y, how);
+    int opcode = (is_signed(w->dtype) ? 0x1f : 0x1e) + (w->size < 4 ? 0x20 : 0);
+    uint32_t op = is_float(w->dtype) ? float_op(w, 0xc2) : X86_OP(1, 3, opcode);
+    emit_immediate(w->g, op, w->size == 8 || w->size == 2, w->bytes, k, x, y, how);
 }
 
 static void write_compare(const written *w, int how)
@@ -195,7 +227,8 @@ static void write_select(const written *w)
     }
     int y = source(w, 2);
     x86_place x = operand(w, 1);
-    emit_masked(w->g, X86_OP(1, 2, 0x65), w->size == 8, w->bytes, k, false, result(w), y, x);
+    emit_masked(w->g, X86_OP(1, 2, w->size < 4 ? 0x66 : 0x65), w->size == 8 || w->size == 2, w->bytes, k, false,
+                result(w), y, x);
 }
 
 /* NaN wins; of equal numbers the sign bits are joined. */
@@ -219,8 +252,9 @@ static void write_negative(const written *w)
         emit(w->g, float_op(w, 0x57), w->wide, w->bytes, result(w), x, sign);
         return;
     }
-    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->size == 8 ? ZERO : ZERO_32));
+    int zero = oly_x86_take(w->g, VECTORS);
     x86_place x = operand(w, 0);
+    emit(w->g, X86_OP(1, 1, 0xef), 0, w->bytes, zero, zero, x86_register(zero));
     emit(w->g, binary_op(OLY_TILE_sub, w->dtype), w->size == 8, w->bytes, result(w), zero, x);
 }
 
@@ -238,7 +272,7 @@ static void write_magnitude(const written *w)
         emit(w->g, float_op(w, 0x54), w->wide, w->bytes, result(w), x, magnitude);
     } else if (is_signed(w->dtype)) {
         x86_place x = operand(w, 0);
-        emit(w->g, X86_OP(1, 2, w->size == 8 ? 0x1f : 0x1e), w->size == 8, w->bytes, result(w), 0, x);
+        emit(w->g, X86_OP(1, 2, 0x1c + (w->size == 8 ? 3 : w->size / 2)), w->size == 8, w->bytes, result(w), 0, x);
     } else {
         copy(w, X86_OP(0, 1, 0x28), w->bytes);
     }
@@ -296,6 +330,12 @@ static void write_fused(const written *w)
 static void convert_bools(const written *w, int to)
 {
     int k = source(w, 0), size = oly_element_bytes[to];
+    if (is_short(to)) { /* -1 where true, and its magnitude */
+        int out = result(w), bytes = vector_bytes(w->g, size);
+        emit(w->g, X86_OP(2, 2, 0x28), size == 2, bytes, out, 0, x86_register(k));
+        emit(w->g, X86_OP(1, 2, size == 2 ? 0x1d : 0x1c), 0, bytes, out, 0, x86_register(out));
+        return;
+    }
     common_constant one = to == OLY_FLOAT32 ? ONE_F32 : to == OLY_FLOAT64 ? ONE_F64 : ONE;
     int constant = one == ONE && size == 4 ? oly_x86_source(w->g, oly_x86_common(w->g, ONE_I32))
                                            : oly_x86_source(w->g, oly_x86_common(w->g, one));
@@ -307,11 +347,18 @@ static void convert_to_bools(const written *w)
 {
     int x = source(w, 0);
     if (!is_float(w->dtype)) {
-        emit(w->g, X86_OP(1, 2, 0x27), w->size == 8, w->bytes, result(w), x, x86_register(x));
+        emit(w->g, X86_OP(1, 2, w->size < 4 ? 0x26 : 0x27), w->size == 8 || w->size == 2, w->bytes, result(w), x,
+             x86_register(x));
         return;
     }
     int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ZERO : ZERO_32));
     compare(w, NOT_EQUAL, result(w), x, x86_register(zero));
+}
+
+/* Opcodes of conversions between integers, by the shorter and the longer size: the same order for all. */
+static int between(int shorter, int longer)
+{
+    return shorter == 4 ? 5 : shorter == 2 ? (longer == 4 ? 3 : 4) : longer == 2 ? 0 : longer == 4 ? 1 : 2;
 }
 
 /* The instruction that converts exactly as C does; *size: of the longer vectors' elements. wide: its bit. 0: none. */
@@ -334,7 +381,7 @@ static uint32_t conversion(int from, int to, int *size, bool *wide)
         return b == 8 ? X86_OP(2, 1, 0x7a) : X86_OP(3, 1, 0x7a);
     *wide = false;
     if (is_whole(from) && is_whole(to) && a < b)
-        return X86_OP(1, 2, is_signed(from) ? 0x25 : 0x35);
+        return X86_OP(1, 2, (is_signed(from) ? 0x20 : 0x30) + between(a, b));
     if (is_whole(from) && is_whole(to) && a == b)
         return X86_OP(0, 1, 0x28);
     if (from == OLY_FLOAT32 && to == OLY_INT32)
@@ -390,12 +437,18 @@ static void write_convert(const written *w, int to)
     int x = source(w, 0), out = result(w);
     if (is_whole(w->dtype) && is_whole(to) &&
         w->size > oly_element_bytes[to]) { /* the destination is the last operand */
-        emit(w->g, X86_OP(2, 2, 0x35), 0, w->bytes, x, 0, x86_register(out));
+        emit(w->g, X86_OP(2, 2, 0x30 + between(oly_element_bytes[to], w->size)), 0, w->bytes, x, 0, x86_register(out));
         return;
     }
-    uint32_t op = conversion(w->dtype, to, &size, &wide);
+    int from = w->dtype;
+    if (is_short(from) && is_float(to)) { /* by way of int32 */
+        emit(w->g, conversion(from, OLY_INT32, &size, &wide), 0, vector_bytes(w->g, 4), out, 0, x86_register(x));
+        from = OLY_INT32;
+        x = out;
+    }
+    uint32_t op = conversion(from, to, &size, &wide);
     emit(w->g, op, wide, vector_bytes(w->g, size), out, 0, x86_register(x));
-    if (is_float(w->dtype) && is_whole(to))
+    if (is_float(from) && is_whole(to))
         saturate(w, x, out, to);
 }
 
@@ -425,24 +478,38 @@ static void write_counter(const written *w, int to)
 
 static bool takes(int dtype)
 {
-    return dtype == OLY_BOOL || is_float(dtype) || is_whole(dtype);
+    return dtype == OLY_BOOL || is_float(dtype) || is_whole(dtype) || is_half(dtype);
+}
+
+/* The type in which it is held. */
+static int held(int dtype)
+{
+    return is_half(dtype) ? OLY_FLOAT32 : dtype;
+}
+
+static bool knows_conversion(int from, int to)
+{
+    int size;
+    bool wide;
+    if (is_half(to) && from == OLY_FLOAT64) /* which rounds once */
+        return false;
+    from = held(from), to = held(to);
+    return from == OLY_BOOL || to == OLY_BOOL || from == to || (is_whole(from) && is_whole(to)) ||
+           (is_short(from) && is_float(to)) || conversion(from, to, &size, &wide) != 0;
 }
 
 bool oly_x86_knows(const oly_tile_instruction *c)
 {
-    bool number = is_float(c->dtype) || is_whole(c->dtype), whole = is_whole(c->dtype), swapped, negated;
-    int size;
-    bool wide;
+    int dtype = held(c->dtype);
+    bool number = is_float(dtype) || is_whole(dtype), swapped, negated;
     if (!takes(c->to) || !takes(c->dtype))
         return false;
     switch (c->op) {
     case OLY_TILE_splat: return true;
-    case OLY_TILE_iota: return c->to != OLY_BOOL;
+    case OLY_TILE_iota: return c->to != OLY_BOOL && oly_element_bytes[c->to] >= 4;
     case OLY_TILE_select: return true;
     case OLY_TILE_copy: return oly_element_bytes[c->dtype] >= 4 && oly_element_bytes[c->to] >= 4;
-    case OLY_TILE_convert:
-        return c->dtype == OLY_BOOL || c->to == OLY_BOOL || c->dtype == c->to || (whole && is_whole(c->to)) ||
-               conversion(c->dtype, c->to, &size, &wide) != 0;
+    case OLY_TILE_convert: return knows_conversion(c->dtype, c->to);
     case OLY_TILE_neg:
     case OLY_TILE_abs:
     case OLY_TILE_square: return number;
@@ -451,7 +518,7 @@ bool oly_x86_knows(const oly_tile_instruction *c)
     case OLY_TILE_floor:
     case OLY_TILE_ceil:
     case OLY_TILE_round:
-    case OLY_TILE_is_finite:
+    case OLY_TILE_is_finite: return is_float(dtype);
     case OLY_TILE_fma: return is_float(c->dtype);
     case OLY_TILE_not:
     case OLY_TILE_logical_not: return c->dtype == OLY_BOOL;
@@ -461,7 +528,22 @@ bool oly_x86_knows(const oly_tile_instruction *c)
     }
     if (c->dtype == OLY_BOOL)
         return mask_op(c->op, &swapped, &negated) != 0;
-    return predicate(c->op, c->dtype) >= 0 || binary_op(c->op, c->dtype) != 0;
+    return predicate(c->op, dtype) >= 0 || binary_op(c->op, dtype) != 0;
+}
+
+/* May the result have more digits than the operands? */
+static bool rounds(const oly_tile_instruction *c)
+{
+    switch (c->op) {
+    case OLY_TILE_convert: return c->dtype != c->to && c->dtype != OLY_BOOL;
+    case OLY_TILE_add:
+    case OLY_TILE_sub:
+    case OLY_TILE_mul:
+    case OLY_TILE_div:
+    case OLY_TILE_sqrt:
+    case OLY_TILE_square: return true;
+    default: return false;
+    }
 }
 
 static void write(const written *w, const oly_tile_instruction *c)
@@ -471,10 +553,15 @@ static void write(const written *w, const oly_tile_instruction *c)
     case OLY_TILE_iota: write_counter(w, c->to); return;
     case OLY_TILE_select: write_select(w); return;
     case OLY_TILE_copy: copy(w, X86_OP(0, 1, 0x28), w->bytes); return;
-    case OLY_TILE_convert: write_convert(w, c->to); return;
+    case OLY_TILE_convert: write_convert(w, held(c->to)); return;
     case OLY_TILE_neg: write_negative(w); return;
     case OLY_TILE_abs: write_magnitude(w); return;
-    case OLY_TILE_square: write_square(w, binary_op(OLY_TILE_mul, w->dtype)); return;
+    case OLY_TILE_square:
+        if (w->size == 1)
+            write_byte_product(w, 0, 0);
+        else
+            write_square(w, binary_op(OLY_TILE_mul, w->dtype));
+        return;
     case OLY_TILE_sign: write_sign(w); return;
     case OLY_TILE_sqrt: {
         int x = source(w, 0);
@@ -492,26 +579,30 @@ static void write(const written *w, const oly_tile_instruction *c)
     }
     if (c->dtype == OLY_BOOL)
         write_mask(w, c->op);
-    else if (larger && is_float(c->dtype))
+    else if (larger && is_float(w->dtype))
         write_larger(w, c->op == OLY_TILE_min);
-    else if (predicate(c->op, c->dtype) >= 0)
-        write_compare(w, predicate(c->op, c->dtype));
+    else if (predicate(c->op, w->dtype) >= 0)
+        write_compare(w, predicate(c->op, w->dtype));
+    else if (c->op == OLY_TILE_mul && w->size == 1)
+        write_byte_product(w, 0, 1);
     else
-        write_binary(w, binary_op(c->op, c->dtype));
+        write_binary(w, binary_op(c->op, w->dtype));
 }
 
 void oly_x86_operate(generator *g, int i)
 {
     const oly_tile_instruction *c = &g->program->instructions[i];
-    int size = oly_element_bytes[c->dtype];
+    int size = held_bytes(c->dtype), out = g->program->n_loads + i;
     written w = {.g = g,
                  .i = i,
-                 .dtype = c->dtype,
+                 .dtype = held(c->dtype),
                  .size = size,
                  .bytes = vector_bytes(g, size),
-                 .out = g->program->n_loads + i,
+                 .out = out,
                  .in = g->in[i],
                  .wide = size == 8};
     write(&w, c);
+    if (is_half(c->to) && rounds(c))
+        oly_x86_round_half(g, c->to, g->value[out].reg);
 }
 #endif

@@ -31,6 +31,8 @@ const uint64_t oly_code_common[8 + N_COMMON] = {
     [8 + BEYOND_I32_F64] = 0x41e0000000000000,
     [8 + BEYOND_I64_F32] = 0x5f000000,
     [8 + BEYOND_I64_F64] = 0x43e0000000000000,
+    [8 + BELOW_HALF_BF16] = 0x7fff,
+    [8 + QUIET_F32] = 0x00400000,
 };
 
 x86_place oly_x86_call_field(size_t offset)
@@ -80,13 +82,7 @@ static uint32_t move_op(int element, bool store)
     }
 }
 
-static void move_vector(generator *g, int reg, x86_place at, int element, bool store)
-{
-    int mask = g->rest ? TAIL_MASK : 0;
-    emit_masked(g, move_op(element, store), element == 8, vector_bytes(g, element), mask, mask && !store, reg, 0, at);
-}
-
-/* Eight bytes with as many bools. */
+/* Eight bytes with as many elements: shorter than any vector. */
 static void move_eight(generator *g, int reg, x86_place at, bool store)
 {
     if (store)
@@ -94,6 +90,70 @@ static void move_eight(generator *g, int reg, x86_place at, bool store)
     else
         emit(g, X86_OP(2, 1, 0x7e), 1, 16, reg, 0, at);
 }
+
+static void move_vector(generator *g, int reg, x86_place at, int element, bool store)
+{
+    int mask = g->rest ? TAIL_MASK : 0;
+    if (element == 1 && g->lanes == 8 && !g->rest)
+        move_eight(g, reg, at, store);
+    else
+        emit_masked(g, move_op(element, store), element == 8 || element == 2, vector_bytes(g, element), mask,
+                    mask && !store, reg, 0, at);
+}
+
+/* -- float16 and bfloat16 as float32 -------------------------------------------------------------------------------------- */
+
+enum { HALF_TO_FLOAT = X86_OP(1, 2, 0x13), FLOAT_TO_HALF = X86_OP(1, 3, 0x1d), WIDEN_WORDS = X86_OP(1, 2, 0x33) };
+
+static void widen_half(generator *g, int dtype, int reg, x86_place from, int mask)
+{
+    int bytes = vector_bytes(g, 4);
+    emit_masked(g, dtype == OLY_FLOAT16 ? HALF_TO_FLOAT : WIDEN_WORDS, 0, bytes, mask, mask != 0, reg, 0, from);
+    if (dtype == OLY_BFLOAT16) /* to the upper half */
+        emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 6, reg, x86_register(reg), 16);
+}
+
+static void put_half(generator *g, int dtype, int reg, x86_place at)
+{
+    int bytes = vector_bytes(g, 4), mask = g->rest ? TAIL_MASK : 0;
+    x86_vector narrow = {.bytes = (uint8_t)bytes, .mask = (uint8_t)mask, .last = at};
+    if (dtype == OLY_FLOAT16) {
+        narrow.op = FLOAT_TO_HALF;
+        narrow.reg = (uint8_t)reg;
+        narrow.immediate = 0;
+    } else {
+        int upper = oly_x86_take(g, VECTORS);
+        emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, upper, x86_register(reg), 16);
+        narrow.op = X86_OP(2, 2, 0x33);
+        narrow.reg = (uint8_t)upper;
+        narrow.immediate = -1;
+    }
+    x86_emit(&g->code, &narrow);
+}
+
+void oly_x86_round_half(generator *g, int dtype, int reg)
+{
+    int bytes = vector_bytes(g, 4);
+    if (dtype == OLY_FLOAT16) {
+        emit_immediate(g, FLOAT_TO_HALF, 0, bytes, reg, 0, x86_register(reg), 0);
+        emit(g, HALF_TO_FLOAT, 0, bytes, reg, 0, x86_register(reg));
+        return;
+    }
+    int sum = oly_x86_take(g, VECTORS), k = oly_x86_take(g, MASKS);
+    int one = oly_x86_source(g, oly_x86_common(g, ONE_I32)),
+        below = oly_x86_source(g, oly_x86_common(g, BELOW_HALF_BF16));
+    int quiet = oly_x86_source(g, oly_x86_common(g, QUIET_F32));
+    emit_immediate(g, X86_OP(0, 1, 0xc2), 0, bytes, k, reg, x86_register(reg), 3); /* NaN stays NaN */
+    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, sum, x86_register(reg), 16);
+    emit(g, X86_OP(1, 1, 0xdb), 0, bytes, sum, sum, x86_register(one));
+    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(below));
+    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(reg));
+    emit_masked(g, X86_OP(1, 1, 0xeb), 0, bytes, k, false, sum, reg, x86_register(quiet));
+    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, sum, x86_register(sum), 16);
+    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 6, reg, x86_register(sum), 16);
+}
+
+/* -- bools as masks ---------------------------------------------------------------------------------------------------------- */
 
 static void bytes_to_mask(generator *g, int k, int bytes)
 {
@@ -103,10 +163,7 @@ static void bytes_to_mask(generator *g, int k, int bytes)
 static void bring_bools(generator *g, int reg, x86_place at)
 {
     int bytes = oly_x86_take(g, VECTORS);
-    if (g->lanes == 8 && !g->rest)
-        move_eight(g, bytes, at, false);
-    else
-        move_vector(g, bytes, at, 1, false);
+    move_vector(g, bytes, at, 1, false);
     bytes_to_mask(g, reg, bytes);
 }
 
@@ -119,8 +176,9 @@ static void bring_scalar_bool(generator *g, int reg, x86_place at)
 
 static void spread(generator *g, int reg, x86_place at, int element)
 {
-    int bytes = vector_bytes(g, element);
-    emit(g, X86_OP(1, 2, element == 8 ? 0x19 : 0x18), element == 8, bytes, reg, 0, at);
+    static const uint32_t op[] = {
+        [1] = X86_OP(1, 2, 0x78), [2] = X86_OP(1, 2, 0x79), [4] = X86_OP(1, 2, 0x18), [8] = X86_OP(1, 2, 0x19)};
+    emit(g, op[element], element == 8, vector_bytes(g, element), reg, 0, at);
 }
 
 void oly_x86_bring(generator *g, int number, int reg)
@@ -130,16 +188,20 @@ void oly_x86_bring(generator *g, int number, int reg)
         x86_place at = row_element(g, v->which, oly_element_bytes[v->dtype]);
         if (v->dtype == OLY_BOOL)
             bring_bools(g, reg, at);
+        else if (is_half(v->dtype))
+            widen_half(g, v->dtype, reg, at, g->rest ? TAIL_MASK : 0);
         else
             move_vector(g, reg, at, oly_element_bytes[v->dtype], false);
     } else if (v->home == SLOT && kind_of(g, number) == MASKS) {
         emit_mask(g, MOVE_K_FROM_MEMORY, 16, reg, 0, slot_at(v->which));
     } else if (v->home == SLOT) {
-        emit(g, move_op(4, false), 0, vector_bytes(g, oly_element_bytes[v->dtype]), reg, 0, slot_at(v->which));
+        emit(g, move_op(4, false), 0, vector_bytes(g, held_bytes(v->dtype)), reg, 0, slot_at(v->which));
     } else if (v->dtype == OLY_BOOL) {
         bring_scalar_bool(g, reg, scalar_at(g, v));
     } else {
         spread(g, reg, scalar_at(g, v), oly_element_bytes[v->dtype]);
+        if (is_half(v->dtype))
+            widen_half(g, v->dtype, reg, x86_register(reg), 0);
     }
 }
 
@@ -149,10 +211,7 @@ static void put_bools(generator *g, int operand, int from)
     int bytes = oly_x86_take(g, VECTORS);
     emit(g, X86_OP(2, 2, 0x28), 0, vector_bytes(g, 1), bytes, 0, x86_register(from));  /* -1 where true */
     emit(g, X86_OP(1, 2, 0x1c), 0, vector_bytes(g, 1), bytes, 0, x86_register(bytes)); /* |-1| */
-    if (g->lanes == 8 && !g->rest)
-        move_eight(g, bytes, at, true);
-    else
-        move_vector(g, bytes, at, 1, true);
+    move_vector(g, bytes, at, 1, true);
 }
 
 void oly_x86_put(generator *g, int operand, int number)
@@ -160,6 +219,8 @@ void oly_x86_put(generator *g, int operand, int number)
     int reg = oly_x86_source(g, number), dtype = g->value[number].dtype;
     if (dtype == OLY_BOOL)
         put_bools(g, operand, reg);
+    else if (is_half(dtype))
+        put_half(g, dtype, reg, row_element(g, operand, 2));
     else
         move_vector(g, reg, row_element(g, operand, oly_element_bytes[dtype]), oly_element_bytes[dtype], true);
 }
@@ -184,7 +245,7 @@ void oly_x86_save(generator *g, int number)
     if (kind_of(g, number) == MASKS)
         emit_mask(g, MOVE_K_TO_MEMORY, 16, v->reg, 0, slot_at(slot));
     else
-        emit(g, move_op(4, true), 0, vector_bytes(g, oly_element_bytes[v->dtype]), v->reg, 0, slot_at(slot));
+        emit(g, move_op(4, true), 0, vector_bytes(g, held_bytes(v->dtype)), v->reg, 0, slot_at(slot));
 }
 
 /* The register whose value is read again last; -1: none may lose its value. */

@@ -19,7 +19,8 @@
 
 enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
 
-static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64, OLY_UINT64, OLY_FLOAT32, OLY_FLOAT64};
+static const uint8_t types[] = {OLY_BOOL,  OLY_INT8,   OLY_INT16,   OLY_UINT8,    OLY_UINT16,  OLY_INT32,  OLY_UINT32,
+                                OLY_INT64, OLY_UINT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_FLOAT32, OLY_FLOAT64};
 
 typedef struct random_case {
     oly_tile_instruction code[MOST_OPERATIONS];
@@ -27,6 +28,9 @@ typedef struct random_case {
     int16_t load_register[MOST_LOADS], store_register[MOST_STORES];
     uint8_t load_dtype[MOST_LOADS], store_dtype[MOST_STORES];
     uint8_t dtype[REGISTERS]; /* of each register; 255: nothing */
+    uint8_t types[COUNT(
+        types)]; /* of this program: few, so that operations find operands, and vectors of every length occur */
+    int n_types;
     int n, registers;
     oly_tile_box box;
     oly_tile_operand loads[MOST_LOADS], stores[MOST_STORES];
@@ -69,6 +73,26 @@ static void add_splat(random_case *c, int dtype)
     memcpy(&c->code[c->n - 1].value, elements, oly_dtype_size((oly_dtype)dtype));
 }
 
+static int a_type(const random_case *c)
+{
+    return c->types[draw(c->n_types)];
+}
+
+static bool is_half(int dtype)
+{
+    return dtype == OLY_FLOAT16 || dtype == OLY_BFLOAT16;
+}
+
+/* Is code written for this conversion? */
+static bool is_converted(int from, int to)
+{
+    bool real = is_half(from) || from == OLY_FLOAT32 || from == OLY_FLOAT64;
+    bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
+    if (is_half(to) && from == OLY_FLOAT64)
+        return false;
+    return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
+}
+
 static void add_operation(random_case *c)
 {
     static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max,
@@ -76,9 +100,9 @@ static void add_operation(random_case *c)
     static const uint16_t test[] = {OLY_TILE_eq, OLY_TILE_ne, OLY_TILE_lt, OLY_TILE_le, OLY_TILE_gt, OLY_TILE_ge};
     static const uint16_t unary[] = {OLY_TILE_neg,   OLY_TILE_abs,  OLY_TILE_sign,  OLY_TILE_sqrt,
                                      OLY_TILE_floor, OLY_TILE_ceil, OLY_TILE_round, OLY_TILE_square};
-    int dtype = types[draw(COUNT(types))], x = of_type(c, dtype), y = of_type(c, dtype), z = of_type(c, dtype);
-    bool real = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, truth = dtype == OLY_BOOL;
-    int to = types[draw(COUNT(types))], op, k = of_type(c, OLY_BOOL);
+    int dtype = a_type(c), x = of_type(c, dtype), y = of_type(c, dtype), z = of_type(c, dtype);
+    bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, real = wide || is_half(dtype), truth = dtype == OLY_BOOL;
+    int to = a_type(c), op, k = of_type(c, OLY_BOOL);
     if (x < 0) {
         add_splat(c, dtype);
         return;
@@ -96,22 +120,20 @@ static void add_operation(random_case *c)
     case 4:
         op = truth ? OLY_TILE_logical_not : unary[draw(COUNT(unary))];
         if (!truth && !real)
-            op = draw(2) ? OLY_TILE_neg : OLY_TILE_square;
+            op = draw(3) ? draw(2) ? OLY_TILE_neg : OLY_TILE_square : OLY_TILE_abs;
         add(c, op, dtype, dtype, x, -1, -1);
         break;
     case 5:
         if (k >= 0)
             add(c, OLY_TILE_select, dtype, dtype, k, x, y);
         break;
-    case 6:
-        add(c, OLY_TILE_convert, dtype, real && (to == OLY_UINT32 || to == OLY_UINT64) ? OLY_INT64 : to, x, -1, -1);
-        break;
+    case 6: add(c, OLY_TILE_convert, dtype, is_converted(dtype, to) ? to : dtype, x, -1, -1); break;
     case 7:
-        if (real)
+        if (wide)
             add(c, OLY_TILE_fma, dtype, dtype, x, y, z);
         break;
     default:
-        if (!truth && c->box.rank)
+        if (oly_dtype_size((oly_dtype)dtype) >= 4 && c->box.rank)
             add(c, OLY_TILE_iota, dtype, dtype, -1, -1, -1);
     }
 }
@@ -151,9 +173,12 @@ static void draw_case(random_case *c, uint64_t seed)
     state = seed * 0x9e3779b97f4a7c15u + 1;
     random_bits();
     draw_box(c);
+    c->n_types = 1 + draw(draw(4) ? 4 : COUNT(types));
+    for (int k = 0; k < c->n_types; k++)
+        c->types[k] = types[draw(COUNT(types))];
     int loads = 1 + draw(MOST_LOADS), stores = 1 + draw(MOST_STORES), operations = 2 + draw(MOST_OPERATIONS - 2);
     for (int l = 0; l < loads; l++) {
-        int dtype = types[draw(COUNT(types))];
+        int dtype = a_type(c);
         c->load_dtype[l] = c->dtype[c->registers] = (uint8_t)dtype;
         c->load_register[l] = (int16_t)c->registers++;
         fill_with_specials(dtype, input[l], ROOM);
@@ -182,6 +207,12 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
         double x, y;
         memcpy(&x, a + 8 * i, 8), memcpy(&y, b + 8 * i, 8);
         return memcmp(&x, &y, 8) == 0 || (isnan(x) && isnan(y));
+    }
+    if (is_half(dtype)) {
+        const int infinity = dtype == OLY_FLOAT16 ? 0x7c00 : 0x7f80;
+        uint16_t x, y;
+        memcpy(&x, a + 2 * i, 2), memcpy(&y, b + 2 * i, 2);
+        return x == y || ((x & 0x7fff) > infinity && (y & 0x7fff) > infinity);
     }
     size_t size = oly_dtype_size((oly_dtype)dtype);
     return memcmp(a + size * i, b + size * i, size) == 0;
