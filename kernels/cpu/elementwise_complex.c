@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h):
  * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Products use the
- * plain formula, as in XLA (vector_math.h); quotients are scaled (the compiler's), so that they overflow only where the
- * result does. Order is by real part, then by imaginary part. */
+ * plain formula, as in XLA (vector_math.h); quotients overflow only where the result does: those of complex64 are
+ * computed in double, those of complex128 scaled (the compiler's). Order is by real part, then by imaginary part. */
 #include "table.h"
 #include "cpu/elementwise_complex.h"
 #include "cpu/vector_math.h"
 
 #define ELEMENTWISE_TABLE oly_elementwise_complex
 #define OLY_NEG(x)        (-(x))
-#define OLY_ABS(x)        IN_LIBM(cabs, x)(x)
+#define OLY_ABS(x)        BY_COMPLEX(magnitude, x)(x)
 #define OLY_SIGN(x)       BY_COMPLEX(sign, x)(x)
-#define OLY_EXP(x)        IN_LIBM(cexp, x)(x)
+#define OLY_EXP(x)        BY_COMPLEX(exponential, x)(x)
 #define OLY_LOG(x)        IN_LIBM(clog, x)(x)
 #define OLY_SQRT(x)       IN_LIBM(csqrt, x)(x)
 #define OLY_SIN(x)        IN_LIBM(csin, x)(x)
@@ -33,10 +33,9 @@
 #define OLY_GT(x, y)      BY_COMPLEX(less, x)(y, x)
 #define OLY_GE(x, y)      BY_COMPLEX(at_most, x)(y, x)
 
-#define far_sine        everywhere
-#define far_cosine      everywhere
-#define far_exponential everywhere
-#define far_sigmoid     everywhere
+#define far_sine    everywhere
+#define far_cosine  everywhere
+#define far_sigmoid everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 #define COMPLEX_FORMULAS(s, T, abs_of, exp_of, pow_of, fma_of)                                                         \
@@ -70,4 +69,64 @@
     }
 COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpow, FMAF) /* a power in double: its exponent magnifies errors */
 COMPLEX_FORMULAS(c128, double, cabs, cexp, cpow, FMA)
+
+/* -- complex64 in double ---------------------------------------------------------------------------------------------- */
+static inline float magnitude_c64(float _Complex x)
+{
+    double a = __real__ x, b = __imag__ x, square = a * a + b * b; /* exact products: the same sum, fused or not */
+    bool infinite = (__builtin_fabs(a) == INFINITY) | (__builtin_fabs(b) == INFINITY); /* even beside NaN */
+    return (float)(infinite ? INFINITY : __builtin_sqrt(square));
+}
+static inline double magnitude_c128(double _Complex x)
+{
+    return cabs(x);
+}
+
+static inline float _Complex quotient_c64(float _Complex x, float _Complex y)
+{
+    double a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y, square = c * c + d * d;
+    float _Complex q;
+    __real__ q = (float)((a * c + b * d) / square);
+    __imag__ q = (float)((b * c - a * d) / square);
+    return q;
+}
+/* Where both parts are NaN the quotient may be infinite or zero: C's rules, by the compiler. */
+static inline bool is_unknown(float _Complex q)
+{
+    return (__real__ q != __real__ q) & (__imag__ q != __imag__ q);
+}
+#define QUOTIENT_LOOPS_c64(s, T, R, name, value)                                                                       \
+    FAR_BINARY_LOOP(s, T, , name, quotient_c64(x, y), is_unknown(block[j]), x / y)
+#define QUOTIENT_LOOPS_c128              PAIR_LOOPS
+#define QUOTIENT_LOOPS(s, T, R, name, v) QUOTIENT_LOOPS_##s(s, T, R, name, v)
+#define OLY_LOOPS_OF_div                 , QUOTIENT_LOOPS
+
+/* The real part far from overflow in double; where a part is not finite, or the imaginary one too large, libm's. */
+static inline float _Complex exponential_c64(float _Complex x)
+{
+    double b = __imag__ x, e = exp_short(clamp(__real__ x, -200, 200));
+    float _Complex z;
+    __real__ z = (float)(e * cosine_of_single(b));
+    __imag__ z = (float)(e * sine_of_single(b));
+    return z;
+}
+static inline double _Complex exponential_c128(double _Complex x)
+{
+    return cexp(x);
+}
+static inline bool is_far(float _Complex x)
+{
+    return !(__builtin_fabsf(__real__ x) < (float)INFINITY) | !(__builtin_fabsf(__imag__ x) <= NEAR_F32);
+}
+static bool far_exponential_c64(int n, float _Complex *out, const float _Complex *x)
+{
+    int any = 0;
+    for (int i = 0; i < n; i++)
+        any |= is_far(x[i]);
+    for (int i = 0; i < n && any; i++)
+        out[i] = is_far(x[i]) ? cexpf(x[i]) : exponential_c64(x[i]);
+    return any;
+}
+#define far_exponential_c128(n, out, x) false
+#define far_exponential(s, n, out, x)   far_exponential_##s(n, out, x)
 #include "cpu/elementwise_loops.h"

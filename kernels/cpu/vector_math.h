@@ -188,17 +188,26 @@ INLINE double sine_short(double r)
     p = FMA(z, p, -0x1.55555555549c8p-3);
     return r * FMA(z, p, 1);
 }
+/* Of a float32, not rounded to one. */
+INLINE double sine_of_single(double x)
+{
+    double shifted = FMA(x, 0x1.45f306dc9c883p-2, ROUNDER); /* 1/pi */
+    double r = minus_pi(x, shifted - ROUNDER);
+    return sine_short(of_bits(bits_of(r) ^ bits_of(shifted) << 63)); /* sine is odd: the sign is applied first */
+}
+INLINE double cosine_of_single(double x)
+{
+    double shifted = FMA(x, 0x1.45f306dc9c883p-2, -0.5) + ROUNDER;
+    double r = minus_pi(x, (shifted - ROUNDER) + 0.5); /* cos(x) = -(-1)^k sin(x - (k + 1/2) pi) */
+    return sine_short(of_bits(bits_of(r) ^ ~bits_of(shifted) << 63));
+}
 INLINE float sine_f32(float x)
 {
-    double shifted = FMA((double)x, 0x1.45f306dc9c883p-2, ROUNDER); /* 1/pi */
-    double r = minus_pi(x, shifted - ROUNDER);
-    return (float)sine_short(of_bits(bits_of(r) ^ bits_of(shifted) << 63)); /* sine is odd: the sign is applied first */
+    return (float)sine_of_single(x);
 }
 INLINE float cosine_f32(float x)
 {
-    double shifted = FMA((double)x, 0x1.45f306dc9c883p-2, -0.5) + ROUNDER;
-    double r = minus_pi(x, (shifted - ROUNDER) + 0.5); /* cos(x) = -(-1)^k sin(x - (k + 1/2) pi) */
-    return (float)sine_short(of_bits(bits_of(r) ^ ~bits_of(shifted) << 63));
+    return (float)cosine_of_single(x);
 }
 
 /* sin(x + tail) and cos(x + tail) for |x| <= pi/4. */

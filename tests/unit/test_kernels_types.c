@@ -227,8 +227,69 @@ static void check_parts(int dtype)
         expect_near("abs", OLY_TILE_abs, part, real, i, cabsl(element_of((oly_dtype)dtype, x, i)));
 }
 
+/* A part is within two steps of the exact value (libm computes some), and exactly as special: NaN or infinity. size: of the whole number. */
+static void expect_part(const char *what, int i, float got, long double wanted, long double size)
+{
+    float nearest = (float)wanted;
+    bool is_special = isnan(nearest) || isinf(nearest) || (nearest == 0 && got == 0);
+    bool same = isnan(nearest) ? isnan(got) : got == nearest && (nearest == 0 || signbit(got) == signbit(nearest));
+    long double most = 0x1p-22L * fabsl(wanted) + 0x1p-50L * size + 0x1p-149L;
+    if (is_special ? !same : !(fabsl(got - wanted) <= most))
+        fail_msg("%s: a part of %s of element %d is %a, not %a", oly_kernels_isa(), what, i, (double)got,
+                 (double)nearest);
+}
+
+static void expect_complex(const char *what, int i, const float *got, long double _Complex wanted)
+{
+    long double size = cabsl(wanted);
+    expect_part(what, i, got[0], creall(wanted), isfinite(size) ? size : 0);
+    expect_part(what, i, got[1], cimagl(wanted), isfinite(size) ? size : 0);
+}
+
+/* Bit for bit the quotient of compilers that compute it in double, as GCC does since version 12. */
+static void expect_quotient(int i, const float *got, const float *x, const float *y)
+{
+    float _Complex a = __builtin_complex(x[0], x[1]), b = __builtin_complex(y[0], y[1]);
+    expect_complex("a quotient", i, got, (long double _Complex)a / (long double _Complex)b);
+#if !defined(__clang__) && __GNUC__ >= 12
+    float _Complex by_compiler = a / b;
+    float wanted[2] = {__real__ by_compiler, __imag__ by_compiler};
+    for (int k = 0; k < 2; k++)
+        if (memcmp(&wanted[k], &got[k], sizeof wanted[k]) != 0 && !(isnan(wanted[k]) && isnan(got[k])))
+            fail_msg("%s: (%a, %a) / (%a, %a): a part is %a, not %a", oly_kernels_isa(), (double)x[0], (double)x[1],
+                     (double)y[0], (double)y[1], (double)got[k], (double)wanted[k]);
+#endif
+}
+
+/* What complex64 computes in double has C's special cases. */
+static void check_complex_specials(void)
+{
+    static float x[2 * N], y[2 * N], z[2 * N];
+    static const float some[] = {0, -0.0f, 1, -3, INFINITY, -INFINITY, NAN, 90, -110, 0x1p41f, 0x1p-149f, 0x1.8p127f};
+    const void *in[2] = {x, y};
+    for (int round = 0; round < 40; round++) {
+        for (int i = 0; i < 2 * N; i++) {
+            x[i] = random_bits() % 2 ? some[random_bits() % COUNT(some)] : (float)random_between(-9, 9);
+            y[i] = random_bits() % 2 ? some[random_bits() % COUNT(some)] : (float)random_between(-9, 9);
+        }
+        if (round % 2) /* all near, in tiles of their own */
+            for (int i = 0; i < 2 * N; i++)
+                x[i] = (float)random_between(-80, 80), y[i] = (float)random_between(-3, 3);
+        apply(OLY_TILE_div, OLY_COMPLEX64, OLY_COMPLEX64, N, in, 2, 0, z);
+        for (int i = 0; i < N; i++)
+            expect_quotient(i, z + 2 * i, x + 2 * i, y + 2 * i);
+        apply(OLY_TILE_exp, OLY_COMPLEX64, OLY_COMPLEX64, N, in, 1, 0, z);
+        for (int i = 0; i < N; i++)
+            expect_complex("an exponential", i, z + 2 * i, cexpl(element_of(OLY_COMPLEX64, x, i)));
+        apply(OLY_TILE_abs, OLY_COMPLEX64, OLY_FLOAT32, N, in, 1, 0, z);
+        for (int i = 0; i < N; i++)
+            expect_part("a magnitude", i, z[i], cabsl(element_of(OLY_COMPLEX64, x, i)), 0);
+    }
+}
+
 static void check_complex(void)
 {
+    check_complex_specials();
     for (int dtype = OLY_COMPLEX64; dtype <= OLY_COMPLEX128; dtype++) {
         check_complex_functions(dtype);
         check_complex_pairs(dtype);
