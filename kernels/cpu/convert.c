@@ -165,6 +165,18 @@ OLY_WIDE_TYPES(COUNT_FLOATING, )
 OLY_COMPLEX_TYPES(COUNT_FLOATING, )
 
 /* -- strided loads and stores --------------------------------------------------------------------------------------- */
+/* The row that often, by copies of ever more rows: single ones may be very short. */
+static void repeat(char *out, const char *row, size_t times, size_t bytes)
+{
+    size_t done = 1;
+    if (times > 0)
+        memcpy(out, row, bytes);
+    for (size_t more; done < times; done += more) {
+        more = done < times - done ? done : times - done;
+        memcpy(out + done * bytes, out, more * bytes);
+    }
+}
+
 #define MOVES(size, T)                                                                                                 \
     static void fill_##size(int64_t n, void *out, const void *element)                                                 \
     {                                                                                                                  \
@@ -178,6 +190,10 @@ OLY_COMPLEX_TYPES(COUNT_FLOATING, )
     {                                                                                                                  \
         T *to = out;                                                                                                   \
         const T *from = in;                                                                                            \
+        if (row_stride == 0 && column_stride == 1) {                                                                   \
+            repeat(out, in, (size_t)rows, sizeof(T) * (size_t)columns);                                                \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t r = 0; r < rows; r++, to += columns, from += row_stride)                                          \
             if (column_stride == 1)                                                                                    \
                 memcpy(to, from, sizeof(T) * (size_t)columns);                                                         \

@@ -29,6 +29,7 @@ typedef struct operand {
     uint8_t bytes;
     uint8_t kind; /* extent_class */
     bool copied;  /* a load that is gathered into its slot */
+    bool shared;  /* a load of memory that a store writes */
     bool direct;  /* a store whose last writer writes in place */
     int16_t reg, slot;
 } operand;
@@ -129,8 +130,10 @@ static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operan
         o->base = loads[i].base;
         o->bytes = oly_element_bytes[p->load_dtype[i]];
         o->reg = p->load_register[i];
-        o->copied = o->direct = false;
+        o->copied = o->direct = o->shared = false;
         o->slot = NO_SLOT;
+        for (int s = 0; s < r->n_stores; s++)
+            o->shared = o->shared || stores[s].base == loads[i].base;
     }
     for (int i = 0; i < r->n_stores; i++, o++) {
         o->base = stores[i].base;
@@ -381,12 +384,28 @@ static int64_t offset_of(const run *r, const tile *t, const operand *o)
     return offset;
 }
 
+/* Is the tile dense in the operand's memory? */
+static bool is_dense(const run *r, const tile *t, const operand *o)
+{
+    int64_t stride = 1;
+    for (int d = r->rank - 1; d >= 0; d--) {
+        if (t->extent[d] > 1 && o->stride[d] != stride)
+            return false;
+        stride *= t->extent[d];
+    }
+    return true;
+}
+
 /* Copies a tile between dense memory and an operand's, two dimensions at a time. */
 static void move_tile(const run *r, const tile *t, const operand *o, char *memory, char *dense, bool store)
 {
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
     int inner = r->rank - 1, middle = inner > 0 ? inner - 1 : 0;
     int64_t columns = t->extent[inner], rows = inner > 0 ? t->extent[middle] : 1, at[OLY_MAX_RANK] = {0};
+    if (o->stride[inner] == 1 && o->stride[middle] == columns) { /* one long row */
+        columns *= rows;
+        rows = 1;
+    }
     for (int64_t done = 0; done < t->n; done += rows * columns) {
         int64_t offset = 0;
         for (int d = 0; d < middle; d++)
@@ -424,7 +443,7 @@ static void load_tile(run *r, const tile *t, char *memory, size_t slot_bytes)
         const operand *o = &r->operands[l];
         char *from = o->base + offset_of(r, t, o) * o->bytes;
         r->at[o->reg] = from;
-        if (o->copied) {
+        if (o->copied && (o->shared || !is_dense(r, t, o))) {
             char *slot = memory + (size_t)o->slot * slot_bytes;
             move_tile(r, t, o, from, slot, false);
             r->at[o->reg] = slot;
