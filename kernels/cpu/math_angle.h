@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tangent and inverse trigonometric functions of one element, as vector_math.h: no branches, no tables. Used by
- * elementwise_math.c. The float64 tangent has the coefficients and the scheme of FreeBSD's msun (k_tan.c). */
+/* Tangent and inverse trigonometric functions of one element, as vector_math.h: no branches, no tables; those of one float32
+ * are in math_single_inverse.h. Used by elementwise_math.c. The float64 tangent has the coefficients and the scheme of FreeBSD's msun (k_tan.c). */
 #ifndef OLY_MATH_ANGLE_H
 #define OLY_MATH_ANGLE_H
 #include "cpu/math_exponential.h"
@@ -81,30 +81,12 @@ CAREFUL double tangent_far(double x)
 
 /* -- arc sine and arc cosine ---------------------------------------------------------------------------------------- */
 /* asin(s) = s + s q(z), z = s^2 <= 1/4. Beyond 1/2: asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)). */
-INLINE double arc_sine_short(double z)
-{
-    return z * POLYNOMIAL(z, 0x1.c8a4a8d5d7026p-6, -0x1.bf16e7c9f283cp-8, 0x1.fa1b2b4831188p-7, 0x1.512bc40e88a9ep-7,
-                          0x1.cf5ed14c7cb7ep-7, 0x1.1c0d74beb3610p-6, 0x1.6e8f34a32a3ecp-6, 0x1.f1c6ff7f5507fp-6,
-                          0x1.6db6dba99e56dp-5, 0x1.33333333030cfp-4, 0x1.55555555555bbp-3);
-}
 INLINE double arc_sine_long(double z)
 {
     return z * POLYNOMIAL(z, 0x1.f74bdb0d4b5bep-6, -0x1.898d77b6dddb2p-6, 0x1.7184808eff5eep-6, 0x1.8f5a75293b096p-12,
                           0x1.2031dbbbbad45p-7, 0x1.0a9849ba5937fp-7, 0x1.40e38d543d8d2p-7, 0x1.7a70c2a695fe0p-7,
                           0x1.c99afe79266f3p-7, 0x1.1c4ebd7735bf2p-6, 0x1.6e8ba31c9dc09p-6, 0x1.f1c71c70ee54ap-6,
                           0x1.6db6db6db7c7fp-5, 0x1.333333333332dp-4, 0x1.5555555555555p-3);
-}
-INLINE float asin_f32(float x)
-{
-    double a = fabs((double)x), z = a > 0.5 ? (1 - a) * 0.5 : a * a, s = a > 0.5 ? __builtin_sqrt(z) : a;
-    double y = FMA(s, arc_sine_short(z), s);
-    return (float)with_sign_of(a > 0.5 ? HALF_PI - 2 * y : y, x);
-}
-INLINE float acos_f32(float x)
-{
-    double a = fabs((double)x), z = a > 0.5 ? (1 - a) * 0.5 : a * a, s = a > 0.5 ? __builtin_sqrt(z) : x;
-    double y = FMA(s, arc_sine_short(z), s);
-    return (float)(x > 0.5f ? 2 * y : x < -0.5f ? 2 * (HALF_PI - y) : HALF_PI - y);
 }
 /* Returns s q(z) plus the rounding error of the square root; s in *s. */
 INLINE double arc_sine_parts(double a, double near, double *s)
@@ -167,11 +149,6 @@ INLINE double angle_long(double ay, double ax, bool negative)
                           0x1.c71c71c71c6eep-4, -0x1.2492492492492p-3, 0x1.999999999999ap-3, -0x1.5555555555555p-2);
     double turn = a.turn * QUARTER_PI, rest = PRODUCT_ERROR(a.turn, QUARTER_PI, turn) + a.turn * QUARTER_PI_LO;
     return turn + (t + FMA(t * z, q, rest));
-}
-INLINE float atan_f32(float x)
-{
-    double y = angle_short(fabs((double)x), 1, false);
-    return x == x ? (float)with_sign_of(y, x) : x;
 }
 INLINE double atan_f64(double x)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh,
- * logaddexp, cbrt. As vector_math.h: no branches, no tables; float32 is computed in double and rounded once (except
+/* Exponential functions and their inverses of one element: exp2, expm1, log1p, logaddexp, and of float64 sinh, cosh, asinh,
+ * acosh, atanh, cbrt. As vector_math.h: no branches, no tables; float32 is computed in double and rounded once (except
  * log1p and expm1), float64 is within about 2 ulp. Used by elementwise_math.c. */
 #ifndef OLY_MATH_EXPONENTIAL_H
 #define OLY_MATH_EXPONENTIAL_H
-#include "cpu/math_single.h"
+#include "cpu/math_single_inverse.h"
 
 /* Horner's rule, from the highest power down. */
 #ifdef __cplusplus
@@ -104,17 +104,6 @@ INLINE double cosh_f64(double x)
     double half = scaled(1 + e.p, e.k - 1);
     return half + 0.25 / half;
 }
-INLINE float sinh_f32(float x)
-{
-    double a = clamp(fabs((double)x), 0, 100), k = FMA(a, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
-    double t = FMA(power, expm1_short(FMA(-k, LN2_LO, FMA(-k, LN2_HI, a))), power - 1);
-    return (float)with_sign_of(0.5 * (t + t / (t + 1)), x);
-}
-INLINE float cosh_f32(float x)
-{
-    double half = 0.5 * exp_short(clamp(fabs((double)x), 0, 100));
-    return (float)(half + 0.25 / half);
-}
 
 /* -- logarithms ----------------------------------------------------------------------------------------------------- */
 /* log(1 + x): the logarithm of the rounded sum u, plus the rounding error of the sum over u. */
@@ -192,18 +181,6 @@ INLINE double atanh_f64(double x)
     double a = fabs(x);
     return with_sign_of(0.5 * log1p_f64(2 * a / (1 - a)), x);
 }
-INLINE float asinh_f32(float x)
-{
-    return (float)asinh_f64(x);
-}
-INLINE float acosh_f32(float x)
-{
-    return (float)acosh_f64(x);
-}
-INLINE float atanh_f32(float x)
-{
-    return (float)atanh_f64(x);
-}
 
 /* log(e^x + e^y) */
 INLINE double logaddexp_f64(double x, double y)
@@ -235,10 +212,6 @@ INLINE double cbrt_f64(double x)
     double s = m * power_of_two(r) / (t * t);
     t = FMA(t, (s - t) / (2 * t + s), t) * power_of_two(small ? q - 18 : q);
     return (a > 0) & (a < INFINITY) ? with_sign_of(t, x) : x;
-}
-INLINE float cbrt_f32(float x)
-{
-    return (float)cbrt_f64(x);
 }
 
 /* -- definitions, except for rounding ------------------------------------------------------------------------------ */

@@ -102,11 +102,9 @@ INLINE float tanh_f32(float x)
 }
 
 /* -- logarithm: 0.88 ulp -------------------------------------------------------------------------------------------------- */
-/* x = m 2^k with m in [2/3, 4/3), for normal x: log(x) = k ln(2) + log(1 + f) with f = m - 1. */
-INLINE float log_of_normal(float x, float more)
+/* (log(1 + f) - f) / f^2 for 1 + f in [2/3, 4/3). */
+INLINE float log_quotient(float f)
 {
-    uint32_t u = word_of(x) - 0x3f2aaaab;
-    float k = (float)((int32_t)u >> 23) + more, f = of_word((u & 0x007fffff) + 0x3f2aaaab) - 1, z = f * f;
     float q = fused(f, -0x1.07c894p-3f, 0x1.1e678cp-3f);
     q = fused(f, q, -0x1.f332f8p-4f);
     q = fused(f, q, 0x1.1ed662p-3f);
@@ -114,10 +112,16 @@ INLINE float log_of_normal(float x, float more)
     q = fused(f, q, 0x1.99d044p-3f);
     q = fused(f, q, -0x1.fffefcp-3f);
     q = fused(f, q, 0x1.555506p-2f);
-    q = fused(f, q, -0.5f);
+    return fused(f, q, -0.5f);
+}
+/* x = m 2^k with m in [2/3, 4/3), for normal x: log(x) = k ln(2) + log(1 + f) with f = m - 1. */
+INLINE float log_of_normal(float x, float more)
+{
+    uint32_t u = word_of(x) - 0x3f2aaaab;
+    float k = (float)((int32_t)u >> 23) + more, f = of_word((u & 0x007fffff) + 0x3f2aaaab) - 1;
     /* the rounding error of k ln(2) + f, and the bits of ln(2) beyond 17, are added to the small terms */
     float sum = fused(k, 0x1.62e4p-1f, f), lost = fused(k, 0x1.62e4p-1f, -sum) + f;
-    return sum + fused(z, q, fused(k, 0x1.7f7d1cp-20f, lost));
+    return sum + fused(f * f, log_quotient(f), fused(k, 0x1.7f7d1cp-20f, lost));
 }
 INLINE float log_f32(float x)
 {
