@@ -123,6 +123,31 @@ FAR(far_cosine, f32, float, __builtin_fabsf, NEAR_F32, cosine_f32, cosine_far)
 FAR(far_cosine, f64, double, __builtin_fabs, NEAR_F64, cosine_f64, cosine_far)
 FAR_WHOLE(far_exponential, f32, float, NEAR_EXP_F32, exp_whole_f32)
 FAR_WHOLE(far_sigmoid, f32, float, NEAR_EXP_F32, sigmoid_whole_f32)
+
+/* Powers by blocks: the special cases cost as much as the power, and whole blocks seldom need any. */
+#define POWER_LOOP(variant, sx, sy)                                                                                    \
+    static void pow_##variant##_f32(int n, void *out, const void *px, const void *py, UNUSED_OPERAND)                  \
+    {                                                                                                                  \
+        float *result = out;                                                                                           \
+        for (int done = 0; done < n; done += 256) {                                                                    \
+            const float *xs = (const float *)px + (sx ? done : 0), *ys = (const float *)py + (sy ? done : 0);          \
+            int m = n - done < 256 ? n - done : 256, special = 0;                                                      \
+            const float x0 = xs[0], y0 = ys[0];                                                                        \
+            for (int i = 0; i < m; i++)                                                                                \
+                special |= !is_ordinary_power(sx ? xs[i] : x0, sy ? ys[i] : y0);                                       \
+            if (special)                                                                                               \
+                _Pragma("GCC ivdep") for (int i = 0; i < m; i++) result[done + i] =                                    \
+                    pow_f32(sx ? xs[i] : x0, sy ? ys[i] : y0);                                                         \
+            else                                                                                                       \
+                _Pragma("GCC ivdep") for (int i = 0; i < m; i++) result[done + i] =                                    \
+                    pow_ordinary_f32(sx ? xs[i] : x0, sy ? ys[i] : y0);                                                \
+        }                                                                                                              \
+    }
+#define POWER_LOOPS_f32(...)          POWER_LOOP(vv, 1, 1) POWER_LOOP(sv, 0, 1) POWER_LOOP(vs, 1, 0)
+#define POWER_LOOPS_f64               PAIR_LOOPS
+#define POWER_LOOPS(s, T, R, name, v) POWER_LOOPS_##s(s, T, R, name, v)
+#define OLY_LOOPS_OF_pow              , POWER_LOOPS
+
 #define far_exponential_f64(n, out, x) false
 #define far_sigmoid_f64(n, out, x)     false
 #define far_sine(s, n, out, x)         far_sine_##s(n, out, x)

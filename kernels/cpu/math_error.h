@@ -9,13 +9,15 @@
 /* erfc(a) for a >= 0 is e^(-a^2) p(t) / (1 + 2a) with t = (a - 3) / (a + 3): 2^-41. */
 INLINE float erfc_f32(float x)
 {
-    double a = clamp(fabs((double)x), 0, 10.2), t = (a - 3) / (a + 3);
+    double a = clamp(fabs((double)x), 0, 10.2), u = a + 3, v = FMA(a, 2, 1),
+           inverse = 1 / (u * v); /* one division for two */
+    double t = (a - 3) * (v * inverse);
     double p =
         POLYNOMIAL(t, 0x1.7bacbe1c063a6p-23, -0x1.203fc5d8ac124p-18, -0x1.415269c1b97bep-16, 0x1.1cdb073ef74b3p-17,
                    0x1.085ecda4559cfp-13, -0x1.be6de8dbcb16ep-14, -0x1.992f8a99bb86fp-11, 0x1.ef29ffd485c9fp-10,
                    0x1.4b8d2d0274535p-9, -0x1.8574d4af42012p-6, 0x1.17ca2459bf327p-4, -0x1.e88b801f1520ep-4,
                    0x1.098366bd59230p-3, -0x1.85a15c58c25a4p-5, -0x1.15c084bbec929p-3, 0x1.40c522d7e4969p+0);
-    double y = exp_short(-a * a) * p / (1 + 2 * a);
+    double y = exp_short(-a * a) * p * (u * inverse);
     return (float)(x < 0 ? 2 - y : y);
 }
 
