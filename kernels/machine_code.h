@@ -37,6 +37,8 @@ typedef struct oly_code_outline {
 
 /* Is there a generator for the instruction set that has been chosen? */
 bool oly_code_available(void);
+/* Is float16 computed as such, where the processor can? For tests: with false it is computed as float32. Returns the setting before. */
+bool oly_code_use_fp16(bool use);
 /* Writes the code to `bytes`; returns its length, 0 if it is left to the interpreter. Does not allocate. */
 size_t oly_code_write(const oly_tile_program *program, const oly_code_form *form, oly_code_outline *outline,
                       uint8_t *bytes, size_t room);

@@ -52,7 +52,7 @@ static void add_vex(x86_code *c, const x86_vector *i)
 
 static void add_evex(x86_code *c, const x86_vector *i)
 {
-    int prefix = (int)i->op & 3, map = (int)(i->op >> 2) & 3;
+    int prefix = (int)i->op & 3, map = (int)(i->op >> 2) & 7;
     int x = i->last.memory ? high(i->last.index) : highest(i->last.reg);
     int length = i->bytes == 64 ? 2 : i->bytes == 32 ? 1 : 0;
     x86_byte(c, 0x62);

@@ -32,7 +32,8 @@ static inline x86_place x86_memory(int base, int32_t displacement)
     return (x86_place){.memory = true, .reg = (uint8_t)base, .index = NO_INDEX, .displacement = displacement};
 }
 
-/* Opcodes of vector instructions: prefix (0: none, 1: 66, 2: F3, 3: F2), map (1: 0F, 2: 0F38, 3: 0F3A), opcode. */
+/* Opcodes of vector instructions: prefix (0: none, 1: 66, 2: F3, 3: F2), map (1: 0F, 2: 0F38, 3: 0F3A; EVEX
+ * alone: 5, float16), opcode. */
 #define X86_OP(prefix, map, opcode) ((uint32_t)((prefix) | (map) << 2 | (opcode) << 8))
 
 typedef struct x86_vector {

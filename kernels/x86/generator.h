@@ -21,8 +21,6 @@ enum {
 
 /* Constants of the generator's own, each in 8 bytes of which narrower elements use the first. */
 typedef enum common_constant {
-    ZERO,
-    ZERO_32,
     ONE,
     ONE_I32,
     ONE_F32,
@@ -41,6 +39,11 @@ typedef enum common_constant {
     BEYOND_I64_F64,
     BELOW_HALF_BF16, /* added to the bits of a float32, and 1 if bfloat16's last bit is set: rounds to even */
     QUIET_F32,
+    SIGN_16,
+    MAGNITUDE_16,
+    INFINITY_F16,
+    ONE_F16,
+    MINUS_ONE_F16,
     N_COMMON
 } common_constant;
 /* The numbers 0 to 15 as int32, then the constants above. */
@@ -110,18 +113,23 @@ void oly_x86_forget(generator *g);
 void oly_x86_bring(generator *g, int number, int reg);
 void oly_x86_put(generator *g, int operand, int value);
 x86_place oly_x86_call_field(size_t offset);
+/* Between float16 and float32 registers. */
+void oly_x86_widen_half(generator *g, int to, int from);
+void oly_x86_narrow_half(generator *g, int to, int from);
 /* Rounds the float32 in a register to float16 or bfloat16. */
 void oly_x86_round_half(generator *g, int dtype, int reg);
 
-/* float16 and bfloat16 are float32 in registers, rounded after each operation. */
-static inline bool is_half(int dtype)
+/* Has the processor arithmetic of float16? */
+bool oly_x86_has_fp16(void);
+/* bfloat16, and float16 without that arithmetic, are float32 in registers, rounded after each operation. */
+static inline bool is_widened(int dtype)
 {
-    return dtype == OLY_FLOAT16 || dtype == OLY_BFLOAT16;
+    return dtype == OLY_BFLOAT16 || (dtype == OLY_FLOAT16 && !oly_x86_has_fp16());
 }
 /* Bytes of an element in a register. */
 static inline int held_bytes(int dtype)
 {
-    return is_half(dtype) ? 4 : oly_element_bytes[dtype];
+    return is_widened(dtype) ? 4 : oly_element_bytes[dtype];
 }
 static inline int kind_of(const generator *g, int number)
 {

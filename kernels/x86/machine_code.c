@@ -33,6 +33,12 @@ static void widen(int *widest, int dtype)
     *widest = held_bytes(dtype) > *widest ? held_bytes(dtype) : *widest;
 }
 
+/* Conversions of float16 have vectors of float32 between. */
+static bool goes_by_float32(const oly_tile_instruction *c)
+{
+    return c->op == OLY_TILE_convert && (c->dtype == OLY_FLOAT16 || c->to == OLY_FLOAT16) && c->dtype != c->to;
+}
+
 static bool takes(generator *g)
 {
     const oly_tile_program *p = g->program;
@@ -46,6 +52,8 @@ static bool takes(generator *g)
         counters += p->instructions[i].op == OLY_TILE_iota;
         widen(&widest, p->instructions[i].dtype);
         widen(&widest, p->instructions[i].to);
+        if (goes_by_float32(&p->instructions[i]))
+            widen(&widest, OLY_FLOAT32);
     }
     for (int k = 0; k < p->n_loads + p->n_stores; k++) {
         int dtype = k < p->n_loads ? p->load_dtype[k] : p->store_dtype[k - p->n_loads];
@@ -83,9 +91,7 @@ static void name_instruction(generator *g, int i, int16_t *of, oly_code_outline 
 
 static void name_common(generator *g)
 {
-    static const uint8_t dtypes[N_COMMON] = {[ZERO] = OLY_INT64,
-                                             [ZERO_32] = OLY_INT32,
-                                             [ONE] = OLY_INT64,
+    static const uint8_t dtypes[N_COMMON] = {[ONE] = OLY_INT64,
                                              [ONE_I32] = OLY_INT32,
                                              [ONE_F32] = OLY_FLOAT32,
                                              [ONE_F64] = OLY_FLOAT64,
@@ -102,7 +108,12 @@ static void name_common(generator *g)
                                              [BEYOND_I64_F32] = OLY_FLOAT32,
                                              [BEYOND_I64_F64] = OLY_FLOAT64,
                                              [BELOW_HALF_BF16] = OLY_INT32,
-                                             [QUIET_F32] = OLY_INT32};
+                                             [QUIET_F32] = OLY_INT32,
+                                             [SIGN_16] = OLY_INT16,
+                                             [MAGNITUDE_16] = OLY_INT16,
+                                             [INFINITY_F16] = OLY_INT16,
+                                             [ONE_F16] = OLY_INT16,
+                                             [MINUS_ONE_F16] = OLY_INT16};
     g->first_common = g->program->n_loads + g->program->n_instructions;
     g->n_values = g->first_common + N_COMMON;
     for (int k = 0; k < N_COMMON; k++)
@@ -359,5 +370,9 @@ size_t oly_code_write(const oly_tile_program *program __attribute__((unused)),
 const void *oly_code_table(void)
 {
     return NULL;
+}
+bool oly_code_use_fp16(bool use __attribute__((unused)))
+{
+    return false;
 }
 #endif

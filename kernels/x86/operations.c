@@ -26,7 +26,7 @@ enum {
 
 static bool is_float(int dtype)
 {
-    return dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+    return dtype == OLY_FLOAT16 || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
 }
 static bool is_signed(int dtype)
 {
@@ -65,13 +65,35 @@ static int result(const written *w)
 {
     return oly_x86_result(w->g, w->out);
 }
-static x86_place common(const written *w, common_constant of_4, common_constant of_8)
+/* A constant by the size of the elements. */
+static common_constant of_size(const written *w, common_constant of_2, common_constant of_4, common_constant of_8)
 {
-    return oly_x86_operand(w->g, oly_x86_common(w->g, w->size == 8 ? of_8 : of_4), true);
+    return w->size == 8 ? of_8 : w->size == 4 ? of_4 : of_2;
+}
+static x86_place common(const written *w, common_constant of_2, common_constant of_4, common_constant of_8)
+{
+    return oly_x86_operand(w->g, oly_x86_common(w->g, of_size(w, of_2, of_4, of_8)), true);
 }
 static uint32_t float_op(const written *w, int opcode)
 {
-    return X86_OP(w->wide, 1, opcode);
+    return w->size == 2 ? X86_OP(0, 5, opcode) : X86_OP(w->wide, 1, opcode);
+}
+/* Of all bits, for which float16 has no instructions of its own. */
+static uint32_t bits_op(const written *w, int opcode, int opcode_of_integers)
+{
+    return w->size == 2 ? X86_OP(1, 1, opcode_of_integers) : float_op(w, opcode);
+}
+static int zeros(const written *w)
+{
+    int zero = oly_x86_take(w->g, VECTORS);
+    emit(w->g, X86_OP(1, 1, 0xef), 0, w->bytes, zero, zero, x86_register(zero));
+    return zero;
+}
+/* to = from where the mask is set; zeroing: else 0. */
+static void move_where(const written *w, int k, bool zeroing, int to, int from)
+{
+    uint32_t op = w->size == 2 ? X86_OP(3, 1, 0x6f) : float_op(w, 0x28);
+    emit_masked(w->g, op, w->wide || w->size == 2, w->bytes, k, zeroing, to, 0, x86_register(from));
 }
 
 /* -- operations of one instruction ------------------------------------------------------------------------------------- */
@@ -79,13 +101,13 @@ static uint32_t float_op(const written *w, int opcode)
 /* Its opcode; 0: there is none. */
 static uint32_t binary_op(int op, int dtype)
 {
-    bool wide = dtype == OLY_FLOAT64;
+    int wide = dtype == OLY_FLOAT64, map = dtype == OLY_FLOAT16 ? 5 : 1;
     if (is_float(dtype))
         switch (op) {
-        case OLY_TILE_add: return X86_OP(wide, 1, 0x58);
-        case OLY_TILE_sub: return X86_OP(wide, 1, 0x5c);
-        case OLY_TILE_mul: return X86_OP(wide, 1, 0x59);
-        case OLY_TILE_div: return X86_OP(wide, 1, 0x5e);
+        case OLY_TILE_add: return X86_OP(wide, map, 0x58);
+        case OLY_TILE_sub: return X86_OP(wide, map, 0x5c);
+        case OLY_TILE_mul: return X86_OP(wide, map, 0x59);
+        case OLY_TILE_div: return X86_OP(wide, map, 0x5e);
         default: return 0;
         }
     if (!is_whole(dtype))
@@ -204,8 +226,9 @@ static int predicate(int op, int dtype)
 static void compare(const written *w, int how, int k, int x, x86_place y)
 {
     int opcode = (is_signed(w->dtype) ? 0x1f : 0x1e) + (w->size < 4 ? 0x20 : 0);
-    uint32_t op = is_float(w->dtype) ? float_op(w, 0xc2) : X86_OP(1, 3, opcode);
-    emit_immediate(w->g, op, w->size == 8 || w->size == 2, w->bytes, k, x, y, how);
+    uint32_t op = !is_float(w->dtype) ? X86_OP(1, 3, opcode) : w->size == 2 ? X86_OP(0, 3, 0xc2) : float_op(w, 0xc2);
+    bool wide = w->size == 8 || (w->size == 2 && !is_float(w->dtype));
+    emit_immediate(w->g, op, wide, w->bytes, k, x, y, how);
 }
 
 static void write_compare(const written *w, int how)
@@ -235,11 +258,14 @@ static void write_select(const written *w)
 static void write_larger(const written *w, bool smaller)
 {
     int x = source(w, 0), y = source(w, 1), to = result(w), k = oly_x86_take(w->g, MASKS);
+    int joined = oly_x86_take(w->g, VECTORS);
     emit(w->g, float_op(w, smaller ? 0x5d : 0x5f), w->wide, w->bytes, to, x, x86_register(y));
+    emit(w->g, smaller ? bits_op(w, 0x56, 0xeb) : bits_op(w, 0x54, 0xdb), w->wide, w->bytes, joined, x,
+         x86_register(y));
     compare(w, EQUAL, k, x, x86_register(y));
-    emit_masked(w->g, float_op(w, smaller ? 0x56 : 0x54), w->wide, w->bytes, k, false, to, x, x86_register(y));
+    move_where(w, k, false, to, joined);
     compare(w, UNORDERED, k, x, x86_register(x));
-    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(x));
+    move_where(w, k, false, to, x);
 }
 
 /* -- operations of one operand ---------------------------------------------------------------------------------------------- */
@@ -248,13 +274,12 @@ static void write_negative(const written *w)
 {
     if (is_float(w->dtype)) {
         int x = source(w, 0);
-        x86_place sign = common(w, SIGN_32, SIGN_64);
-        emit(w->g, float_op(w, 0x57), w->wide, w->bytes, result(w), x, sign);
+        x86_place sign = common(w, SIGN_16, SIGN_32, SIGN_64);
+        emit(w->g, bits_op(w, 0x57, 0xef), w->wide, w->bytes, result(w), x, sign);
         return;
     }
-    int zero = oly_x86_take(w->g, VECTORS);
+    int zero = zeros(w);
     x86_place x = operand(w, 0);
-    emit(w->g, X86_OP(1, 1, 0xef), 0, w->bytes, zero, zero, x86_register(zero));
     emit(w->g, binary_op(OLY_TILE_sub, w->dtype), w->size == 8, w->bytes, result(w), zero, x);
 }
 
@@ -268,8 +293,8 @@ static void write_magnitude(const written *w)
 {
     if (is_float(w->dtype)) {
         int x = source(w, 0);
-        x86_place magnitude = common(w, MAGNITUDE_32, MAGNITUDE_64);
-        emit(w->g, float_op(w, 0x54), w->wide, w->bytes, result(w), x, magnitude);
+        x86_place magnitude = common(w, MAGNITUDE_16, MAGNITUDE_32, MAGNITUDE_64);
+        emit(w->g, bits_op(w, 0x54, 0xdb), w->wide, w->bytes, result(w), x, magnitude);
     } else if (is_signed(w->dtype)) {
         x86_place x = operand(w, 0);
         emit(w->g, X86_OP(1, 2, 0x1c + (w->size == 8 ? 3 : w->size / 2)), w->size == 8, w->bytes, result(w), 0, x);
@@ -280,30 +305,30 @@ static void write_magnitude(const written *w)
 
 static void write_sign(const written *w)
 {
-    int x = source(w, 0), k = oly_x86_take(w->g, MASKS);
-    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ZERO : ZERO_32));
-    int one = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ONE_F64 : ONE_F32));
-    int minus_one = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? MINUS_ONE_F64 : MINUS_ONE_F32));
+    int x = source(w, 0), k = oly_x86_take(w->g, MASKS), zero = zeros(w);
+    int one = oly_x86_source(w->g, oly_x86_common(w->g, of_size(w, ONE_F16, ONE_F32, ONE_F64)));
+    int minus_one = oly_x86_source(w->g, oly_x86_common(w->g, of_size(w, MINUS_ONE_F16, MINUS_ONE_F32, MINUS_ONE_F64)));
     int to = result(w);
-    emit(w->g, float_op(w, 0x28), w->wide, w->bytes, to, 0, x86_register(x));
+    emit(w->g, X86_OP(0, 1, 0x28), 0, w->bytes, to, 0, x86_register(x));
     compare(w, FLOAT_GREATER, k, x, x86_register(zero));
-    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(one));
+    move_where(w, k, false, to, one);
     compare(w, LESS, k, x, x86_register(zero));
-    emit_masked(w->g, float_op(w, 0x28), w->wide, w->bytes, k, false, to, 0, x86_register(minus_one));
+    move_where(w, k, false, to, minus_one);
 }
 
 static void write_rounded(const written *w, int how)
 {
     int x = source(w, 0);
-    emit_immediate(w->g, X86_OP(1, 3, w->wide ? 0x09 : 0x08), w->wide, w->bytes, result(w), 0, x86_register(x), how);
+    uint32_t op = w->size == 2 ? X86_OP(0, 3, 0x08) : X86_OP(1, 3, w->wide ? 0x09 : 0x08);
+    emit_immediate(w->g, op, w->wide, w->bytes, result(w), 0, x86_register(x), how);
 }
 
 static void write_finite(const written *w)
 {
     int x = source(w, 0), size = oly_x86_take(w->g, VECTORS);
-    x86_place magnitude = common(w, MAGNITUDE_32, MAGNITUDE_64);
-    emit(w->g, float_op(w, 0x54), w->wide, w->bytes, size, x, magnitude);
-    x86_place infinity = common(w, INFINITY_F32, INFINITY_F64);
+    x86_place magnitude = common(w, MAGNITUDE_16, MAGNITUDE_32, MAGNITUDE_64);
+    emit(w->g, bits_op(w, 0x54, 0xdb), w->wide, w->bytes, size, x, magnitude);
+    x86_place infinity = common(w, INFINITY_F16, INFINITY_F32, INFINITY_F64);
     compare(w, LESS, result(w), size, infinity);
 }
 
@@ -336,6 +361,11 @@ static void convert_bools(const written *w, int to)
         emit(w->g, X86_OP(1, 2, size == 2 ? 0x1d : 0x1c), 0, bytes, out, 0, x86_register(out));
         return;
     }
+    if (to == OLY_FLOAT16) {
+        int one = oly_x86_source(w->g, oly_x86_common(w->g, ONE_F16));
+        emit_masked(w->g, X86_OP(3, 1, 0x6f), 1, vector_bytes(w->g, 2), k, true, result(w), 0, x86_register(one));
+        return;
+    }
     common_constant one = to == OLY_FLOAT32 ? ONE_F32 : to == OLY_FLOAT64 ? ONE_F64 : ONE;
     int constant = one == ONE && size == 4 ? oly_x86_source(w->g, oly_x86_common(w->g, ONE_I32))
                                            : oly_x86_source(w->g, oly_x86_common(w->g, one));
@@ -351,8 +381,7 @@ static void convert_to_bools(const written *w)
              x86_register(x));
         return;
     }
-    int zero = oly_x86_source(w->g, oly_x86_common(w->g, w->wide ? ZERO : ZERO_32));
-    compare(w, NOT_EQUAL, result(w), x, x86_register(zero));
+    compare(w, NOT_EQUAL, result(w), x, x86_register(zeros(w)));
 }
 
 /* Opcodes of conversions between integers, by the shorter and the longer size: the same order for all. */
@@ -440,16 +469,29 @@ static void write_convert(const written *w, int to)
         emit(w->g, X86_OP(2, 2, 0x30 + between(oly_element_bytes[to], w->size)), 0, w->bytes, x, 0, x86_register(out));
         return;
     }
-    int from = w->dtype;
-    if (is_short(from) && is_float(to)) { /* by way of int32 */
-        emit(w->g, conversion(from, OLY_INT32, &size, &wide), 0, vector_bytes(w->g, 4), out, 0, x86_register(x));
-        from = OLY_INT32;
+    written f = *w;
+    if (w->dtype == OLY_FLOAT16) { /* by way of float32 */
+        f.dtype = OLY_FLOAT32;
+        f.size = 4;
+        f.bytes = vector_bytes(w->g, 4);
+        int wider = to == OLY_FLOAT32 ? out : oly_x86_take(w->g, VECTORS);
+        oly_x86_widen_half(w->g, wider, x);
+        x = wider;
+    } else if (is_short(w->dtype) && is_float(to)) { /* by way of int32 */
+        emit(w->g, conversion(w->dtype, OLY_INT32, &size, &wide), 0, vector_bytes(w->g, 4), out, 0, x86_register(x));
+        f.dtype = OLY_INT32;
         x = out;
     }
-    uint32_t op = conversion(from, to, &size, &wide);
-    emit(w->g, op, wide, vector_bytes(w->g, size), out, 0, x86_register(x));
-    if (is_float(from) && is_whole(to))
-        saturate(w, x, out, to);
+    int by = to == OLY_FLOAT16 ? OLY_FLOAT32 : to;
+    if (f.dtype != by) {
+        uint32_t op = conversion(f.dtype, by, &size, &wide);
+        emit(w->g, op, wide, vector_bytes(w->g, size), out, 0, x86_register(x));
+        if (is_float(f.dtype) && is_whole(by))
+            saturate(&f, x, out, by);
+        x = out;
+    }
+    if (to == OLY_FLOAT16)
+        oly_x86_narrow_half(w->g, out, x);
 }
 
 static void write_counter(const written *w, int to)
@@ -478,22 +520,24 @@ static void write_counter(const written *w, int to)
 
 static bool takes(int dtype)
 {
-    return dtype == OLY_BOOL || is_float(dtype) || is_whole(dtype) || is_half(dtype);
+    return dtype == OLY_BOOL || is_float(dtype) || is_whole(dtype) || dtype == OLY_BFLOAT16;
 }
 
 /* The type in which it is held. */
 static int held(int dtype)
 {
-    return is_half(dtype) ? OLY_FLOAT32 : dtype;
+    return is_widened(dtype) ? OLY_FLOAT32 : dtype;
 }
 
 static bool knows_conversion(int from, int to)
 {
     int size;
     bool wide;
-    if (is_half(to) && from == OLY_FLOAT64) /* which rounds once */
+    bool half = to == OLY_FLOAT16 || to == OLY_BFLOAT16;
+    if (half && from == OLY_FLOAT64) /* which rounds once */
         return false;
-    from = held(from), to = held(to);
+    from = from == OLY_FLOAT16 ? OLY_FLOAT32 : held(from);
+    to = half ? OLY_FLOAT32 : to;
     return from == OLY_BOOL || to == OLY_BOOL || from == to || (is_whole(from) && is_whole(to)) ||
            (is_short(from) && is_float(to)) || conversion(from, to, &size, &wide) != 0;
 }
@@ -519,7 +563,7 @@ bool oly_x86_knows(const oly_tile_instruction *c)
     case OLY_TILE_ceil:
     case OLY_TILE_round:
     case OLY_TILE_is_finite: return is_float(dtype);
-    case OLY_TILE_fma: return is_float(c->dtype);
+    case OLY_TILE_fma: return c->dtype == OLY_FLOAT32 || c->dtype == OLY_FLOAT64;
     case OLY_TILE_not:
     case OLY_TILE_logical_not: return c->dtype == OLY_BOOL;
     case OLY_TILE_max:
@@ -602,7 +646,7 @@ void oly_x86_operate(generator *g, int i)
                  .in = g->in[i],
                  .wide = size == 8};
     write(&w, c);
-    if (is_half(c->to) && rounds(c))
+    if (is_widened(c->to) && rounds(c))
         oly_x86_round_half(g, c->to, g->value[out].reg);
 }
 #endif

@@ -3,6 +3,8 @@
  * loses its own: it is saved on the stack, unless it is in memory anyway. */
 #include "x86/generator.h"
 #if defined(__x86_64__)
+#include <cpuid.h>
+#include <stdatomic.h>
 
 enum { MOVE_K_FROM_MEMORY = X86_OP(0, 1, 0x90), MOVE_K_TO_MEMORY = X86_OP(0, 1, 0x91) };
 
@@ -33,7 +35,34 @@ const uint64_t oly_code_common[8 + N_COMMON] = {
     [8 + BEYOND_I64_F64] = 0x43e0000000000000,
     [8 + BELOW_HALF_BF16] = 0x7fff,
     [8 + QUIET_F32] = 0x00400000,
+    [8 + SIGN_16] = 0x8000,
+    [8 + MAGNITUDE_16] = 0x7fff,
+    [8 + INFINITY_F16] = 0x7c00,
+    [8 + ONE_F16] = 0x3c00,
+    [8 + MINUS_ONE_F16] = 0xbc00,
 };
+
+/* -- float16 ----------------------------------------------------------------------------------------------------------------- */
+
+enum { UNKNOWN, PRESENT, ABSENT };
+static atomic_int fp16 = UNKNOWN; /* asking takes long in a virtual machine */
+static atomic_bool fp16_unused = false;
+
+bool oly_x86_has_fp16(void)
+{
+    unsigned a, b, c, d;
+    int known = atomic_load_explicit(&fp16, memory_order_relaxed);
+    if (known == UNKNOWN) {
+        known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 23 & 1 ? PRESENT : ABSENT;
+        atomic_store_explicit(&fp16, known, memory_order_relaxed);
+    }
+    return known == PRESENT && !atomic_load_explicit(&fp16_unused, memory_order_relaxed);
+}
+
+bool oly_code_use_fp16(bool use)
+{
+    return !atomic_exchange(&fp16_unused, !use);
+}
 
 x86_place oly_x86_call_field(size_t offset)
 {
@@ -131,12 +160,21 @@ static void put_half(generator *g, int dtype, int reg, x86_place at)
     x86_emit(&g->code, &narrow);
 }
 
+void oly_x86_widen_half(generator *g, int to, int from)
+{
+    emit(g, HALF_TO_FLOAT, 0, vector_bytes(g, 4), to, 0, x86_register(from));
+}
+void oly_x86_narrow_half(generator *g, int to, int from) /* the destination is the last operand */
+{
+    emit_immediate(g, FLOAT_TO_HALF, 0, vector_bytes(g, 4), from, 0, x86_register(to), 0);
+}
+
 void oly_x86_round_half(generator *g, int dtype, int reg)
 {
     int bytes = vector_bytes(g, 4);
     if (dtype == OLY_FLOAT16) {
-        emit_immediate(g, FLOAT_TO_HALF, 0, bytes, reg, 0, x86_register(reg), 0);
-        emit(g, HALF_TO_FLOAT, 0, bytes, reg, 0, x86_register(reg));
+        oly_x86_narrow_half(g, reg, reg);
+        oly_x86_widen_half(g, reg, reg);
         return;
     }
     int sum = oly_x86_take(g, VECTORS), k = oly_x86_take(g, MASKS);
@@ -188,7 +226,7 @@ void oly_x86_bring(generator *g, int number, int reg)
         x86_place at = row_element(g, v->which, oly_element_bytes[v->dtype]);
         if (v->dtype == OLY_BOOL)
             bring_bools(g, reg, at);
-        else if (is_half(v->dtype))
+        else if (is_widened(v->dtype))
             widen_half(g, v->dtype, reg, at, g->rest ? TAIL_MASK : 0);
         else
             move_vector(g, reg, at, oly_element_bytes[v->dtype], false);
@@ -200,7 +238,7 @@ void oly_x86_bring(generator *g, int number, int reg)
         bring_scalar_bool(g, reg, scalar_at(g, v));
     } else {
         spread(g, reg, scalar_at(g, v), oly_element_bytes[v->dtype]);
-        if (is_half(v->dtype))
+        if (is_widened(v->dtype))
             widen_half(g, v->dtype, reg, x86_register(reg), 0);
     }
 }
@@ -219,7 +257,7 @@ void oly_x86_put(generator *g, int operand, int number)
     int reg = oly_x86_source(g, number), dtype = g->value[number].dtype;
     if (dtype == OLY_BOOL)
         put_bools(g, operand, reg);
-    else if (is_half(dtype))
+    else if (is_widened(dtype))
         put_half(g, dtype, reg, row_element(g, operand, 2));
     else
         move_vector(g, reg, row_element(g, operand, oly_element_bytes[dtype]), oly_element_bytes[dtype], true);

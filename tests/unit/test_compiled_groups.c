@@ -263,6 +263,23 @@ static void code_has_the_interpreters_bits(void **unused)
            (double)(end.ticks - start.ticks) / 1e3 / (double)(end.compiled - start.compiled));
 }
 
+/* Where the processor computes float16, as it is where it does not. */
+static void float16_may_be_computed_as_float32(void **unused)
+{
+    (void)unused;
+    static random_case c;
+    int64_t before = oly_group_compile_after(0);
+    bool used = oly_code_use_fp16(false);
+    oly_group_forget();
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        draw_case(&c, seed);
+        compare_case(&c, seed);
+    }
+    oly_code_use_fp16(used);
+    oly_group_forget();
+    oly_group_compile_after(before);
+}
+
 /* Threads compute the chunks of one step, and code becomes ready while they do. */
 static void chunks_fit_whenever_code_is_ready(void **unused)
 {
@@ -324,9 +341,9 @@ static void denied_memory_is_no_error(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(code_has_the_interpreters_bits),
-                                       cmocka_unit_test(chunks_fit_whenever_code_is_ready),
-                                       cmocka_unit_test(denied_memory_is_no_error)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(code_has_the_interpreters_bits), cmocka_unit_test(float16_may_be_computed_as_float32),
+        cmocka_unit_test(chunks_fit_whenever_code_is_ready), cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
     return CHECK_MAIN(tests);
