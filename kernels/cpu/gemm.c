@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Matrix products c = a b. Compiled once per instruction set; gives oly_gemm_run_<isa>. Large floating-point products
- * go to OpenBLAS; the others are computed here: each element of c from left to right over k with fused multiply-add
- * (where the instruction set has it), vectorised along a row of c, or along a column where c is narrow. A single long
- * dot product is summed in lanes. */
+ * go to OpenBLAS, except, with AVX-512, those that are narrow in one direction, where it is slow; the others are computed here:
+ * each element of c from left to right over k with fused multiply-add (where the instruction set has it), vectorised along a row
+ * of c, or along a column where c is narrow. A single long dot product, and large ones with few vectors, are summed in lanes. */
 #include "table.h"
+#include "cpu/gemm_blocks.h"
+#include "cpu/gemm_few.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/strip.h"
 #include "cpu/transpose.h"
@@ -16,58 +18,15 @@
 #define NARROW_ROWS  64  /* of c, of narrow types, computed together */
 #define NARROW_STRIP 240 /* columns */
 
-/* One matrix of a batch, strides in elements. */
-typedef struct product {
-    int64_t m, n, k, a_row, a_column, b_row, b_column, c_row;
-} product;
-
-/* Initial value of sums. If there is a single product it is the result as it is: a zero keeps its sign. */
-#define BEGIN(T, k) ((T)((k) == 1 ? -0.0 : 0.0))
-
 /* -- blocks in registers --------------------------------------------------------------------------------------------- */
 #ifdef OLY_HAS_TILES
-#define FEW_ROWS 32 /* b is not worth packing */
-
-/* The rows of a product with a piece of b, b's elements dense in rows. */
-#define TILED_ROWS(s, T, lanes)                                                                                        \
-    static void tiled_rows_##s(const product *p, int64_t l, int64_t depth, int64_t width, const T *a, const T *piece,  \
-                               int64_t piece_row, T *c)                                                                \
-    {                                                                                                                  \
-        T lines[TILE_DEPTH * TILE_ROWS];                                                                               \
-        if (width <= TILE_VECTORS * (lanes)) {                                                                         \
-            tiles all = {p->m, width, depth, p->a_row, p->a_column, piece_row, p->c_row, l == 0, BEGIN(T, p->k)};      \
-            tiles_##s(&all, a + l * p->a_column, piece, c);                                                            \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (int64_t i = 0; i < p->m; i += TILE_ROWS) {                                                                \
-            int64_t rows = p->m - i < TILE_ROWS ? p->m - i : TILE_ROWS;                                                \
-            tiles some = {rows, width, depth, 1, TILE_ROWS, piece_row, p->c_row, l == 0, BEGIN(T, p->k)};              \
-            pack_##s(depth, rows, lines, TILE_ROWS, a + i * p->a_row + l * p->a_column, p->a_column, p->a_row);        \
-            tiles_##s(&some, lines, piece, c + i * p->c_row);                                                          \
-        }                                                                                                              \
-    }
-#define TILED(s, T)                                                                                                    \
-    static void tiled_##s(const product *p, const T *a, const T *b, T *c)                                              \
-    {                                                                                                                  \
-        T packed[TILE_DEPTH * TILE_STRIP];                                                                             \
-        for (int64_t j = 0; j < p->n; j += TILE_STRIP) {                                                               \
-            int64_t width = p->n - j < TILE_STRIP ? p->n - j : TILE_STRIP;                                             \
-            for (int64_t l = 0; l < p->k; l += TILE_DEPTH) {                                                           \
-                int64_t depth = p->k - l < TILE_DEPTH ? p->k - l : TILE_DEPTH;                                         \
-                const T *piece = b + l * p->b_row + j * p->b_column;                                                   \
-                bool dense = p->b_column == 1 && p->m <= FEW_ROWS;                                                     \
-                if (!dense)                                                                                            \
-                    pack_##s(depth, width, packed, TILE_STRIP, piece, p->b_row, p->b_column);                          \
-                tiled_rows_##s(p, l, depth, width, a, dense ? piece : packed, dense ? p->b_row : TILE_STRIP, c + j);   \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-TILED_ROWS(f32, float, 16)
-TILED_ROWS(f64, double, 8)
-TILED_ROWS(uint32_t, uint32_t, 16)
-TILED(f32, float)
-TILED(f64, double)
-
+/* The rows of a product with a packed piece of b. */
+static void tiled_rows(const product *p, int64_t l, int64_t depth, int64_t width, const uint32_t *a,
+                       const uint32_t *piece, uint32_t *c)
+{
+    tiles all = {p->m, width, depth, p->a_row, p->a_column, TILE_STRIP, p->c_row, l == 0, 0};
+    tiles_uint32_t(&all, a + l * p->a_column, piece, c);
+}
 /* Pieces whose values fit 16 bits are multiplied in pairs: sums wrap, so every way gives the same bits. */
 static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *b, uint32_t *c)
 {
@@ -92,7 +51,7 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
                 if (!wide)
                     pack_uint32_t(depth, width, packed, TILE_STRIP, piece, p->b_row, p->b_column);
                 wide = true;
-                tiled_rows_uint32_t(&rows, l, depth, width, of, packed, TILE_STRIP, to);
+                tiled_rows(&rows, l, depth, width, of, packed, to);
             }
         }
     }
@@ -215,17 +174,17 @@ static bool wide_needed(const product *p, const void *a, const void *b, void *c)
 }
 #ifdef OLY_HAS_TILES
 #define LEAST_TILED 4 /* rows */
-#define TRY_TILED(s, T)                                                                                                \
+#define TRY_TILED(s, T, multiply)                                                                                      \
     static bool try_##s(const product *p, const T *a, const T *b, T *c)                                                \
     {                                                                                                                  \
         if (p->m < LEAST_TILED || p->k == 0)                                                                           \
             return true;                                                                                               \
-        tiled_##s(p, a, b, c);                                                                                         \
+        multiply(p, a, b, c);                                                                                          \
         return false;                                                                                                  \
     }
-TRY_TILED(f32, float)
-TRY_TILED(f64, double)
-TRY_TILED(uint32_t, uint32_t)
+TRY_TILED(f32, float, blocks_f32)
+TRY_TILED(f64, double, blocks_f64)
+TRY_TILED(uint32_t, uint32_t, tiled_uint32_t)
 #define TILED_TYPES float * : try_f32, double * : try_f64, uint32_t * : try_uint32_t,
 #else
 #define TILED_TYPES
@@ -366,6 +325,31 @@ static void blas_f64(const product *p, const double *a, const double *b, double 
 BLAS_COMPLEX(c64, float _Complex, cblas_cgemm)
 BLAS_COMPLEX(c128, double _Complex, cblas_zgemm)
 
+/* Large products that are narrow in one direction: OpenBLAS copies more than it multiplies. False: it is not one of them. Of the task,
+ * not of the block, so that bits do not depend on the division. */
+#ifdef OLY_HAS_TILES
+#define NARROW 128
+#define TRY_NARROW(s, T)                                                                                               \
+    static bool try_narrow_##s(const oly_gemm_task *t, const product *p, const T *a, const T *b, T *c)                 \
+    {                                                                                                                  \
+        if (t->m > NARROW && t->n > NARROW && t->k > NARROW)                                                           \
+            return false;                                                                                              \
+        if (!try_few_##s(p, a, b, c))                                                                                  \
+            product_##s(p, false, a, b, c);                                                                            \
+        return true;                                                                                                   \
+    }
+TRY_NARROW(f32, float)
+TRY_NARROW(f64, double)
+#define LARGE_REAL(s, t, p, x, y, z)                                                                                   \
+    do {                                                                                                               \
+        if (!try_narrow_##s(t, p, x, y, z))                                                                            \
+            blas_##s(p, x, y, z);                                                                                      \
+    } while (0)
+#else
+#define LARGE_REAL(s, t, p, x, y, z) blas_##s(p, x, y, z)
+#endif
+#define LARGE_COMPLEX(s, t, p, x, y, z) blas_##s(p, x, y, z)
+
 static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const product *p, const char *a,
                       const char *b, char *c)
 {
@@ -382,12 +366,17 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     case OLY_##number:                                                                                                 \
         product_narrow(t->dtype, p, x, y, z);                                                                          \
         break;
-#define RUN(a, number, name, s, ...)                                                                                   \
-    case OLY_##number: shape->blas ? blas_##s(p, x, y, z) : product_##s(p, long_dot, x, y, z); break;
+#define RUN(LARGE, number, name, s, ...)                                                                               \
+    case OLY_##number:                                                                                                 \
+        if (shape->blas)                                                                                               \
+            LARGE(s, t, p, x, y, z);                                                                                   \
+        else                                                                                                           \
+            product_##s(p, long_dot, x, y, z);                                                                         \
+        break;
         OLY_INTEGER_TYPES(RUN_INTEGERS, )
         OLY_NARROW_TYPES(RUN_NARROW, )
-        OLY_WIDE_TYPES(RUN, )
-        OLY_COMPLEX_TYPES(RUN, )
+        OLY_WIDE_TYPES(RUN, LARGE_REAL)
+        OLY_COMPLEX_TYPES(RUN, LARGE_COMPLEX)
     default: break;
     }
 }

@@ -38,14 +38,17 @@ typedef struct tiles {
                 _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) sum[r][v] =                                  \
                     LOAD(v == vectors - 1 ? last : (M)-1, c + r * p->c_row + v * (lanes));                             \
         }                                                                                                              \
-        for (int64_t l = 0; l < p->depth; l++) {                                                                       \
+        const int64_t depth = p->depth, a_row = p->a_row, a_column = p->a_column, b_row = p->b_row;                    \
+        for (int64_t l = 0; l < depth; l++) {                                                                          \
             _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) x[v] =                                           \
-                LOAD(v == vectors - 1 ? last : (M)-1, b + l * p->b_row + v * (lanes));                                 \
+                LOAD(v == vectors - 1 ? last : (M)-1, b + v * (lanes));                                                \
             _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
             {                                                                                                          \
-                const V y = SET(a[r * p->a_row + l * p->a_column]);                                                    \
+                const V y = SET(a[r * a_row]);                                                                         \
                 _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) sum[r][v] = MADD(sum[r][v], y, x[v]);        \
             }                                                                                                          \
+            a += a_column;                                                                                             \
+            b += b_row;                                                                                                \
         }                                                                                                              \
         _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                         \
             _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++)                                                  \

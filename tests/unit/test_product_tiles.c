@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Products in registers (AVX-512) have the bits of the plain loops: any shape, any strides, NaN and signed zeros,
- * integers that fit 16 bits and integers that do not. */
+ * integers that fit 16 bits and integers that do not. Large ones that are narrow in one direction, too, and those with few vectors
+ * have the values of any order. */
 #include "kernel.h"
 #include "check.h"
 #include "core/error.h"
@@ -104,8 +105,115 @@ static void products_have_the_bits_of_plain_loops(void **state)
     assert_int_equal(oly_kernels_choose(""), OLY_OK);
 }
 
+/* -- large products that are narrow in one direction ------------------------------------------------------------------------ */
+
+enum { LARGE = 1 << 20, NARROW = 128, FEW = 8 };
+static double large_a[LARGE], large_b[LARGE], large_c[LARGE];
+
+static double element(oly_dtype dtype, const void *of, int64_t at)
+{
+    return dtype == OLY_FLOAT32 ? ((const float *)of)[at] : ((const double *)of)[at];
+}
+
+/* From left to right, each sum rounded once. */
+static double by_hand(const oly_gemm_task *t, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < t->k; l++) {
+        double x = element(t->dtype, large_a, i * t->a_row + l * t->a_column);
+        double y = element(t->dtype, large_b, l * t->b_row + j * t->b_column);
+        sum = t->dtype == OLY_FLOAT32 ? fmaf((float)x, (float)y, (float)sum) : fma(x, y, sum);
+    }
+    return sum;
+}
+
+static int64_t near_blocks(void)
+{
+    static const int64_t at[] = {4, 8, 16, 24, 32, 48, 64, 96, 128};
+    int64_t n = at[draw(sizeof at / sizeof at[0])] + draw(3) - 1;
+    return n < 4 ? 4 : n > NARROW ? NARROW : n;
+}
+
+/* Integers whose sums are exact in any order, for products with few vectors; the others have any numbers. */
+static void fill_large(oly_dtype dtype, void *to, int64_t n, bool whole)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double x = whole ? (double)(draw(33) - 16) : (double)draw(2001) / 1000 - 1;
+        if (dtype == OLY_FLOAT32)
+            ((float *)to)[i] = (float)x;
+        else
+            ((double *)to)[i] = x;
+    }
+}
+
+static oly_gemm_task drawn_narrow(oly_dtype dtype)
+{
+    int64_t size[3] = {near_blocks(), 1 + draw(300), 1 + draw(300)};
+    int narrow = (int)draw(3);
+    oly_gemm_task t = {
+        .dtype = dtype, .batch = 1, .m = size[narrow], .n = size[(narrow + 1) % 3], .k = size[(narrow + 2) % 3]};
+    if (draw(3) == 0) { /* few vectors */
+        t.m = 4 + draw(300), t.n = 4 + draw(5), t.k = 100 + draw(1600);
+        if (draw(2)) {
+            int64_t m = t.m;
+            t.m = t.n, t.n = m;
+        }
+    }
+    bool a_turned = draw(2), b_turned = draw(2);
+    int64_t gap = draw(3);
+    t.a_row = a_turned ? 1 : t.k + gap;
+    t.a_column = a_turned ? t.m + gap : 1;
+    t.b_row = b_turned ? 1 : t.n + gap;
+    t.b_column = b_turned ? t.k + gap : 1;
+    t.c_row = t.n + gap;
+    return t;
+}
+
+static bool has_few_vectors(const oly_gemm_task *t)
+{
+    return (t->n <= FEW && t->a_column == 1) || (t->m <= FEW && t->b_row == 1);
+}
+
+static void check_large(const oly_gemm_task *t)
+{
+    bool few = has_few_vectors(t);
+    fill_large(t->dtype, large_a, (t->m + 2) * (t->k + 2), few);
+    fill_large(t->dtype, large_b, (t->n + 2) * (t->k + 2), few);
+    memset(large_c, 0x55, sizeof large_c);
+    int chunks = oly_gemm_chunks(t);
+    for (int k = 0; k < chunks; k++)
+        oly_gemm_run(t, large_a, large_b, large_c, k, chunks);
+    for (int64_t i = 0; i < t->m; i++)
+        for (int64_t j = 0; j < t->n; j++)
+            if (element(t->dtype, large_c, i * t->c_row + j) != by_hand(t, i, j))
+                fail_msg("%d x %d x %d, strides %d %d, %d %d: element [%d, %d] is %.9g instead of %.9g", (int)t->m,
+                         (int)t->n, (int)t->k, (int)t->a_row, (int)t->a_column, (int)t->b_row, (int)t->b_column, (int)i,
+                         (int)j, element(t->dtype, large_c, i * t->c_row + j), by_hand(t, i, j));
+}
+
+static void narrow_products_are_summed_from_left_to_right(void **state)
+{
+    (void)state;
+    if (oly_kernels_choose("avx512") != OLY_OK) {
+        oly_drop_message();
+        print_message("skipped: this processor has no AVX-512\n");
+        skip();
+    }
+    int n = 0;
+    for (int k = 0; k < PRODUCTS; k++) {
+        oly_gemm_task t = drawn_narrow(k % 2 ? OLY_FLOAT32 : OLY_FLOAT64);
+        if (t.m < 4 || t.n < 4 || t.k < 2 || t.m * t.n * t.k < 32 * 32 * 32)
+            continue;
+        check_large(&t);
+        n++;
+    }
+    assert_true(n > PRODUCTS / 4);
+    assert_int_equal(oly_kernels_choose(""), OLY_OK);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_bits_of_plain_loops)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_bits_of_plain_loops),
+                                       cmocka_unit_test(narrow_products_are_summed_from_left_to_right)};
     return CHECK_MAIN(tests);
 }

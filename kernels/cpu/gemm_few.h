@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large products of a matrix with few vectors, with AVX-512: they read the matrix once, as fast as memory allows. Dot products are
+ * summed in lanes along the dense rows of the matrix, FEW_DEPTH elements at a time; lanes are added in a tree. For gemm.c alone. */
+#ifndef OLY_CPU_GEMM_FEW_H
+#define OLY_CPU_GEMM_FEW_H
+#include "cpu/gemm_blocks.h"
+
+#ifdef OLY_HAS_TILES
+#define FEW_VECTORS 8
+#define FEW_DEPTH   1024 /* so that a part of all vectors stays in the first cache */
+
+/* Two rows, `columns` elements of each, times all vectors: 16 sums. */
+#define FEW(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                        \
+    static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int64_t row, const T *x,             \
+                                                                   const T *y, const T *vectors, T *sums)                \
+    {                                                                                                                    \
+        enum { SUMS = 2 * FEW_VECTORS };                                                                                 \
+        V first[FEW_VECTORS], second[FEW_VECTORS];                                                                       \
+        _Pragma("GCC unroll 8") for (int v = 0; v < FEW_VECTORS; v++) first[v] = second[v] = ZERO();                     \
+        for (int64_t l = 0; l < columns; l += (lanes)) {                                                                 \
+            const M some = (M)(columns - l >= (lanes) ? (M)-1 : (M)-1 >> ((lanes) - (columns - l)));                     \
+            const V of_x = LOAD(some, x + l), of_y = LOAD(some, y + l);                                                  \
+            __builtin_prefetch(x + 2 * row +                                                                             \
+                               l); /* the next two rows: parts of rows are too short for the processor to find out */    \
+            __builtin_prefetch(y + 2 * row + l);                                                                         \
+            _Pragma("GCC unroll 8") for (int v = 0; v < FEW_VECTORS; v++)                                                \
+            {                                                                                                            \
+                const V with = LOAD((M)-1, vectors + v * FEW_DEPTH + l);                                                 \
+                first[v] = FUSED(of_x, with, first[v]);                                                                  \
+                second[v] = FUSED(of_y, with, second[v]);                                                                \
+            }                                                                                                            \
+        }                                                                                                                \
+        T lane[SUMS][lanes] __attribute__((aligned(64))), turned[lanes][SUMS] __attribute__((aligned(64)));              \
+        memcpy(lane, first, sizeof first);                                                                               \
+        memcpy(lane + FEW_VECTORS, second, sizeof second);                                                               \
+        turn_##s(SUMS, lanes, turned[0], SUMS, lane[0], lanes);                                                          \
+        for (int half = (lanes) / 2; half > 0; half /= 2)                                                                \
+            for (int j = 0; j < half; j++)                                                                               \
+                for (int v = 0; v < SUMS; v++)                                                                           \
+                    turned[j][v] = turned[2 * j][v] + turned[2 * j + 1][v];                                              \
+        memcpy(sums, turned[0], sizeof turned[0]);                                                                       \
+    }                                                                                                                    \
+    /* out[i * out_row + v * out_column] = row i of the matrix times vector v; element l of which is [v * vector +     \
+     * l * element]. */ \
+    static void few_##s(int64_t rows, int n, int64_t k, const T *matrix, int64_t row, const T *vectors,                  \
+                        int64_t vector, int64_t element, T *out, int64_t out_row, int64_t out_column)                    \
+    {                                                                                                                    \
+        T part[FEW_VECTORS * FEW_DEPTH] __attribute__((aligned(64)));                                                    \
+        T sums[2 * FEW_VECTORS];                                                                                         \
+        memset(part, 0, sizeof part);                                                                                    \
+        for (int64_t l = 0; l < k; l += FEW_DEPTH) {                                                                     \
+            const int64_t depth = k - l < FEW_DEPTH ? k - l : FEW_DEPTH;                                                 \
+            const int64_t padded = (depth + (lanes)-1) / (lanes) * (lanes);                                              \
+            for (int v = 0; v < n; v++) {                                                                                \
+                for (int64_t q = 0; q < depth; q++)                                                                      \
+                    part[v * FEW_DEPTH + q] = vectors[v * vector + (l + q) * element];                                   \
+                memset(part + v * FEW_DEPTH + depth, 0, (size_t)(padded - depth) * sizeof(T));                           \
+            }                                                                                                            \
+            for (int64_t i = 0; i < rows; i += 2) {                                                                      \
+                const T *x = matrix + i * row + l, *y = i + 1 < rows ? x + row : x;                                      \
+                two_rows_##s(depth, i + 2 < rows ? row : 0, x, y, part, sums);                                           \
+                for (int r = 0; r < 2 && i + r < rows; r++)                                                              \
+                    for (int v = 0; v < n; v++) {                                                                        \
+                        T *at = out + (i + r) * out_row + v * out_column;                                                \
+                        *at = l == 0 ? sums[r * FEW_VECTORS + v] : *at + sums[r * FEW_VECTORS + v];                      \
+                    }                                                                                                    \
+            }                                                                                                            \
+        }                                                                                                                \
+    }                                                                                                                    \
+    /* False: it is not such a product. */                                                                               \
+    static bool try_few_##s(const product *p, const T *a, const T *b, T *c)                                              \
+    {                                                                                                                    \
+        if (p->k < 8 * (lanes))                                                                                          \
+            return false;                                                                                                \
+        if (p->n <= FEW_VECTORS && p->a_column == 1)                                                                     \
+            few_##s(p->m, (int)p->n, p->k, a, p->a_row, b, p->b_column, p->b_row, c, p->c_row, 1);                       \
+        else if (p->m <= FEW_VECTORS && p->b_row == 1)                                                                   \
+            few_##s(p->n, (int)p->m, p->k, b, p->b_column, a, p->a_row, p->a_column, c, 1, p->c_row);                    \
+        else                                                                                                             \
+            return false;                                                                                                \
+        return true;                                                                                                     \
+    }
+FEW(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _mm512_setzero_ps)
+FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
+#endif
+#endif
