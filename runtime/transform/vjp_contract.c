@@ -21,35 +21,60 @@ static oly_sharding wanted_sharding(oly_rule *r, const oly_node *x, const int *a
     return turned;
 }
 
-/* Cotangent of operand o: g times the other operand, summed over the other's free dimensions. That has the batch dimensions,
- * the free ones of o, and the contracting ones in the order of the other; transposed, it is the result. */
+static bool in_order(int n, const int *of)
+{
+    for (int d = 0; d < n; d++)
+        if (of[d] != d)
+            return false;
+    return true;
+}
+
+/* The dimensions of operand o in the order of a product of the cotangent (which has the free ones) with the other operand (which has the
+ * contracting ones), the batch dimensions first. */
+static void dimensions_of(const oly_contraction *c, const oly_contraction_dims *dims, int o, int rank, bool other_first,
+                          int *of)
+{
+    int n = 0;
+    for (int k = 0; k < c->n_batch; k++)
+        of[n++] = c->batch[o][k];
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == other_first)
+            for (int k = 0; k < dims->n_free[o]; k++)
+                of[n++] = dims->free[o][k];
+        else
+            for (int d = 0; d < rank; d++)
+                if (dims->role[1 - o][d] == OLY_DIM_CONTRACT)
+                    of[n++] = c->contract[o][dims->number[1 - o][d]];
+    }
+}
+
+/* Cotangent of operand o: g times the other operand, summed over the other's free dimensions. The other comes first if the dimensions
+ * of the product are then those of o in their order (gradients of the weights in x w); else the product is transposed. */
 static void answer(oly_rule *r, int o, const oly_contraction_dims *dims)
 {
     const oly_contraction *c = &r->node->params.contraction;
     oly_node *x = r->node->in[o], *other = r->node->in[1 - o], *g = oly_rule_cotangent(r);
-    int of[OLY_MAX_RANK], axes[OLY_MAX_RANK], n = 0; /* dimension of x that each of the product is, and back */
+    int of[OLY_MAX_RANK], axes[OLY_MAX_RANK]; /* dimension of x that each of the product is, and back */
+    dimensions_of(c, dims, o, other->type.rank, true, of);
+    const bool other_first = in_order(x->type.rank, of);
+    const int at_g = other_first, at_other = !other_first;
+    dimensions_of(c, dims, o, other->type.rank, other_first, of);
+    for (int d = 0; d < x->type.rank; d++)
+        axes[of[d]] = d;
     oly_params p;
     memset(&p, 0, sizeof p);
     p.contraction.n_batch = c->n_batch;
     for (int k = 0; k < c->n_batch; k++) {
-        p.contraction.batch[0][k] = (uint8_t)k;
-        p.contraction.batch[1][k] = c->batch[1 - o][k];
-        of[n++] = c->batch[o][k];
+        p.contraction.batch[at_g][k] = (uint8_t)k;
+        p.contraction.batch[at_other][k] = c->batch[1 - o][k];
     }
     for (int k = 0; k < dims->n_free[1 - o]; k++) {
         int d = dims->free[1 - o][k];
-        p.contraction.contract[0][p.contraction.n_contract] = (uint8_t)dims->result[1 - o][d];
-        p.contraction.contract[1][p.contraction.n_contract++] = (uint8_t)d;
+        p.contraction.contract[at_g][p.contraction.n_contract] = (uint8_t)dims->result[1 - o][d];
+        p.contraction.contract[at_other][p.contraction.n_contract++] = (uint8_t)d;
     }
-    for (int k = 0; k < dims->n_free[o]; k++)
-        of[n++] = dims->free[o][k];
-    for (int d = 0; d < other->type.rank; d++)
-        if (dims->role[1 - o][d] == OLY_DIM_CONTRACT)
-            of[n++] = c->contract[o][dims->number[1 - o][d]];
-    for (int d = 0; d < n; d++)
-        axes[of[d]] = d;
     p.sharding = wanted_sharding(r, x, of);
-    oly_node *both[2] = {g, other};
+    oly_node *both[2] = {other_first ? other : g, other_first ? g : other};
     r->operands[o] = oly_rule_transpose(r, oly_rule_add(r, OLY_OP_dot_general, 2, both, &p), axes);
 }
 
