@@ -2,6 +2,7 @@
 /* The division of work: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */
+#include "gemm_bytes.h"
 #include "reduce_computed.h"
 #include "table.h"
 #include "core/min_max.h"
@@ -217,4 +218,24 @@ int oly_gemm_chunk_of(const oly_gemm_task *t, const oly_gemm_part *part)
 {
     oly_gemm_shape s = oly_gemm_divide(t);
     return (int)(part->row / s.rows * s.column_blocks + part->column / s.columns);
+}
+
+/* Blocks as large as leaves enough for many threads: each copies its rows and columns. */
+int64_t oly_gemm_bytes_side(const oly_gemm_task *t)
+{
+    enum { SMALLEST = 128 };
+    int64_t side = OLY_BYTES_SIDE;
+    while (side > SMALLEST && oly_gemm_batches(t) * divide_up(t->m, side) * divide_up(t->n, side) < 4)
+        side /= 2;
+    return side;
+}
+
+int oly_gemm_bytes_chunks(const oly_gemm_task *t)
+{
+    int64_t batches = oly_gemm_batches(t), side = oly_gemm_bytes_side(t);
+    if (batches == 0 || t->m == 0 || t->n == 0)
+        return 0;
+    double work = (double)batches * (double)t->m * (double)t->n * (double)oly_larger(t->k, 1);
+    return (int)oly_smaller(batches * divide_up(t->m, side) * divide_up(t->n, side),
+                            chunks_for(work / 16, ENOUGH_WORK));
 }

@@ -96,6 +96,27 @@ static inline int64_t oly_gemm_batches(const oly_gemm_task *t)
     return n;
 }
 
+/* The first elements of matrix product number `product` of all loops. */
+typedef struct oly_gemm_start {
+    int64_t a, b, c;
+} oly_gemm_start;
+static inline oly_gemm_start oly_gemm_start_of(const oly_gemm_task *t, int64_t product)
+{
+    int64_t inner = product % t->batch, rest = product / t->batch;
+    oly_gemm_start at = {inner * t->a_batch, inner * t->b_batch, inner * t->c_batch};
+    for (int k = t->n_outer - 1; k >= 0; k--) {
+        int64_t i = rest % t->outer[k];
+        rest /= t->outer[k];
+        at.a += i * t->a_outer[k];
+        at.b += i * t->b_outer[k];
+        at.c += i * t->c_outer[k];
+    }
+    return at;
+}
+/* Products of bytes: rows and columns of a chunk's block, at most OLY_BYTES_SIDE. */
+enum { OLY_BYTES_SIDE = 512 };
+int64_t oly_gemm_bytes_side(const oly_gemm_task *t);
+
 struct oly_reduce_source; /* reduce_computed.h */
 
 /* -- one instruction set -------------------------------------------------------------------------------------------- */
@@ -107,6 +128,7 @@ struct oly_reduce_source; /* reduce_computed.h */
     X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                                  \
     X(void, combine, (oly_combiner, oly_dtype, bool, int, const int *, const void *const *, void *, int64_t, int64_t)) \
     X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \
+    X(void, gemm_bytes_run, (int, const oly_gemm_task *, bool, bool, const void *, const void *, void *, int, int))    \
     X(void, copy_run, (const oly_copy_task *, void *, const void *, int, int))
 
 typedef struct oly_isa_table {

@@ -381,25 +381,6 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     }
 }
 
-/* The start of matrix product number `batch` of all loops. */
-typedef struct start {
-    int64_t a, b, c;
-} start;
-
-static start first_of(const oly_gemm_task *t, int64_t batch)
-{
-    int64_t inner = batch % t->batch, rest = batch / t->batch;
-    start at = {inner * t->a_batch, inner * t->b_batch, inner * t->c_batch};
-    for (int k = t->n_outer - 1; k >= 0; k--) {
-        int64_t i = rest % t->outer[k];
-        rest /= t->outer[k];
-        at.a += i * t->a_outer[k];
-        at.b += i * t->b_outer[k];
-        at.c += i * t->c_outer[k];
-    }
-    return at;
-}
-
 void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks)
 {
     int64_t batches = oly_gemm_batches(t);
@@ -418,7 +399,7 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
                      t->b_row,
                      t->b_column,
                      t->c_row};
-        start at = first_of(t, batch);
+        oly_gemm_start at = oly_gemm_start_of(t, batch);
         run_block(t, &s, &p, (const char *)a + (at.a + row * t->a_row) * bytes,
                   (const char *)b + (at.b + column * t->b_column) * bytes,
                   (char *)c + (at.c + row * t->c_row + column) * bytes);

@@ -7,11 +7,6 @@
 #include "cpu/gemm_tile.h"
 #include "cpu/transpose.h"
 
-/* One matrix of a batch, strides in elements. */
-typedef struct product {
-    int64_t m, n, k, a_row, a_column, b_row, b_column, c_row;
-} product;
-
 /* Initial value of sums. If there is a single product it is the result as it is: a zero keeps its sign. */
 #define BEGIN(T, k) ((T)((k) == 1 ? -0.0 : 0.0))
 

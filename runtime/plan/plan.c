@@ -414,6 +414,7 @@ static oly_status run_passes(oly_planner *p)
     p->plan->n_steps = p->next_number;
     OLY_TRY(oly_schedule(p));
     oly_fuse_reductions(p->plan);
+    oly_fuse_products(p->plan);
     return oly_assign_memory(p);
 }
 

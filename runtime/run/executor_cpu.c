@@ -6,6 +6,7 @@
 #include "run/call_run.h"
 #include "run/compiled_groups.h"
 #include "run/device_order.h"
+#include "run/byte_product.h"
 #include "run/fused_reduction.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
@@ -105,6 +106,10 @@ static void run_gemm(void *const *base, const oly_step *step, int device, int ch
 {
     const oly_gemm_work *w = &step->gemm.device[device];
     const oly_prepared *p = step->prepared;
+    if (p->bytes) {
+        oly_run_byte_product(base, step, device, (oly_byte_way)p->bytes, chunk, n_chunks);
+        return;
+    }
     oly_gemm_run(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base],
                  p->only ? p->only[device][chunk] : chunk, p->only ? p->of[device] : n_chunks);
 }

@@ -2,6 +2,7 @@
 /* Prepares plans for the CPU executor: the numbers of chunks of every step, in the plan's arena. See executor.h and prepare_cpu.h. */
 #include "run/prepare_cpu.h"
 #include "device/workers.h"
+#include "run/byte_product.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 
@@ -171,15 +172,35 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     return s->gemm.n_phases ? prepare_phases(plan, s, made) : prepare_product(plan, s, made);
 }
 
-/* The reduction computes what the group before it would have. */
-static void fuse(const oly_plan *plan, const oly_step *group, const oly_step *reduce)
+static void leave_out(const oly_plan *plan, const oly_step *group)
 {
-    oly_prepared *none = (oly_prepared *)(uintptr_t)group->prepared,
-                 *made = (oly_prepared *)(uintptr_t)reduce->prepared;
+    oly_prepared *none = (oly_prepared *)(uintptr_t)group->prepared;
     for (int d = 0; d < plan->n_devices; d++)
         ((int *)(uintptr_t)none->chunks[0])[d] = 0;
     none->total[0] = none->phases = 0;
-    made->fused = true;
+}
+
+/* The reduction computes what the group before it would have. */
+static void fuse(const oly_plan *plan, const oly_step *group, const oly_step *reduce)
+{
+    leave_out(plan, group);
+    ((oly_prepared *)(uintptr_t)reduce->prepared)->fused = true;
+}
+
+/* The product reads what the groups before it would have converted. */
+static void read_bytes(const oly_plan *plan, const oly_step *product, oly_byte_way way)
+{
+    oly_prepared *made = (oly_prepared *)(uintptr_t)product->prepared;
+    for (int o = 0; o < 2; o++)
+        leave_out(plan, product->gemm.converted[o]);
+    made->bytes = (int)way;
+    made->total[0] = 0;
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_gemm_work *w = &product->gemm.device[d];
+        int n = w->has_work ? oly_gemm_bytes_chunks(&w->task) : 0;
+        ((int *)(uintptr_t)made->chunks[0])[d] = n;
+        made->total[0] += n;
+    }
 }
 
 static oly_status prepare_block(oly_plan *plan, const oly_block *b)
@@ -189,6 +210,9 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
         OLY_TRY(prepare_step(plan, s));
         if (s->kind == OLY_STEP_REDUCE && oly_is_fused(plan, s))
             fuse(plan, s->reduce.operand, s);
+        oly_byte_way way = oly_byte_way_of(s);
+        if (way != OLY_BYTES_NONE)
+            read_bytes(plan, s, way);
     }
     return OLY_OK;
 }

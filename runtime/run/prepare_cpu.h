@@ -11,6 +11,7 @@ typedef struct oly_prepared {
     int phases;                         /* in sequence, of steps that compute */
     const int *chunks[OLY_MOST_PHASES]; /* [n_devices] in each phase */
     int total[OLY_MOST_PHASES];         /* over all devices */
+    int bytes;  /* oly_byte_way: a product that reads bytes; its conversions have no chunks then */
     bool fused; /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
     /* Products of which only some parts are computed: the numbers of their chunks, and out of how many. NULL: all
      * chunks. */

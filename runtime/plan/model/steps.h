@@ -228,6 +228,9 @@ typedef struct oly_step {
             const oly_copy_work *copies;
             int n_phases; /* with an exchange, which sends their results; else 0 */
             const oly_gemm_phase *phases;
+            const struct oly_step
+                *converted[2]; /* of bytes: the conversions of the operands, which only this step reads
+                                                    (fused_products.c); else NULL */
         } gemm;
         struct {
             const oly_local_work *device;

@@ -5,9 +5,7 @@
  * steps is final and before memory is assigned. */
 #include "plan/schedule/schedule.h"
 #include "core/optimisation.h"
-#include "plan/model/effects.h"
-
-enum { FAR = 8 }; /* steps from a group to its reduction */
+#include "plan/schedule/fused_groups.h"
 
 static bool same_box(const oly_tile_work *w, const oly_place *store, const oly_reduce_work *r)
 {
@@ -54,86 +52,6 @@ static int operand_of(const oly_plan *plan, const oly_step *reduce)
     return -1;
 }
 
-/* What the reduction writes must not be read by the group (a carry that a loop updates in place); and a second result of the group may be
- * written over a donated input, which must not live longer then. */
-static bool may_live_longer(const oly_plan *plan, const oly_step *group, const oly_step *reduce)
-{
-    for (int d = 0; d < plan->n_devices; d++)
-        for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
-            int base = group->tile.device[d].loads[k].base, slot = base >= 0 ? oly_cell_slot(plan, base) : -1;
-            if (slot >= 0 && (slot == oly_cell_slot(plan, reduce->reduce.device[d].out_base) ||
-                              (plan->slots[slot].kind == OLY_SLOT_INPUT && group->tile.program.n_stores > 1)))
-                return false;
-        }
-    return true;
-}
-
-static void keep_operands(oly_plan *plan, const oly_step *group, int number)
-{
-    for (int d = 0; d < plan->n_devices; d++)
-        for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
-            int base = group->tile.device[d].loads[k].base;
-            oly_slot *s = base >= 0 ? &plan->slots[oly_cell_slot(plan, base)] : NULL;
-            if (s && s->last < number)
-                s->last = number;
-        }
-}
-
-/* -- steps between the two: they run before the group then --------------------------------------------------------- */
-
-typedef struct conflict {
-    const oly_plan *plan;
-    const oly_step *group;
-    bool found;
-} conflict;
-
-static bool uses(const conflict *c, int n, const oly_place *places, int slot)
-{
-    for (int k = 0; k < n; k++)
-        if (places[k].base >= 0 && oly_cell_slot(c->plan, places[k].base) == slot)
-            return true;
-    return false;
-}
-
-static void look(void *context, int slot, bool writes)
-{
-    conflict *c = context;
-    const oly_tile_program *p = &c->group->tile.program;
-    for (int d = 0; d < c->plan->n_devices && !c->found; d++) {
-        const oly_tile_work *w = &c->group->tile.device[d];
-        c->found =
-            w->has_work && (uses(c, p->n_stores, w->stores, slot) || (writes && uses(c, p->n_loads, w->loads, slot)));
-    }
-}
-
-/* May the group be computed after this step? */
-static bool may_follow(const oly_plan *plan, const oly_step *group, const oly_step *s)
-{
-    conflict c = {.plan = plan, .group = group};
-    bool computes = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
-    if (!computes || s->exchange || s->second || s->awaited)
-        return false;
-    oly_step_effects(plan, s, look, &c);
-    return !c.found;
-}
-
-/* The group that writes the slot, if it can be computed when step k is; NULL: none. */
-static const oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot)
-{
-    for (int j = k - 1; j >= 0 && j >= k - FAR; j--) {
-        const oly_step *group = &b->steps[j];
-        if (group->number != slot->first)
-            continue;
-        if (group->kind != OLY_STEP_TILE || group->exchange)
-            return NULL;
-        for (int i = j + 1; i < k; i++)
-            if (!may_follow(plan, group, &b->steps[i]))
-                return NULL;
-        return group;
-    }
-    return NULL;
-}
-
 /* -- the pass ---------------------------------------------------------------------------------------------------------- */
 
 static void fuse(oly_plan *plan, const oly_block *b, int k)
@@ -145,11 +63,11 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
     const oly_slot *s = &plan->slots[slot];
     if (s->kind != OLY_SLOT_SCRATCH || s->block != b || s->last != reduce->number)
         return;
-    const oly_step *group = group_of(plan, b, k, s);
-    if (!group || !reads_all(plan, group, reduce, slot) || !may_live_longer(plan, group, reduce))
+    const oly_step *group = oly_group_before(plan, b, k, s);
+    if (!group || !reads_all(plan, group, reduce, slot) || !oly_group_may_wait(plan, group, reduce))
         return;
     reduce->reduce.operand = group;
-    keep_operands(plan, group, reduce->number);
+    oly_group_keep(plan, group, reduce->number);
 }
 
 static void fuse_block(oly_plan *plan, const oly_block *b)

@@ -6,8 +6,9 @@
 
 oly_status oly_schedule(oly_planner *p);
 
-/* fused_reductions.c */
+/* fused_reductions.c, fused_products.c */
 void oly_fuse_reductions(oly_plan *plan);
+void oly_fuse_products(oly_plan *plan);
 
 oly_status oly_assign_memory(oly_planner *p);
 /* May this output be written over this input's memory when the input is donated? Takes time linear in the steps of

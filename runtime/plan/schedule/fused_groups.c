@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups whose results only one later step reads: see fused_groups.h. */
+#include "plan/schedule/fused_groups.h"
+#include "plan/model/effects.h"
+
+enum { FAR = 8 }; /* steps from a group to its reader */
+
+static int written_by(const oly_step *s, int device)
+{
+    return s->kind == OLY_STEP_REDUCE ? s->reduce.device[device].out_base : s->gemm.device[device].out_base;
+}
+
+bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_step *reader)
+{
+    for (int d = 0; d < plan->n_devices; d++)
+        for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
+            int base = group->tile.device[d].loads[k].base, slot = base >= 0 ? oly_cell_slot(plan, base) : -1;
+            if (slot >= 0 && (slot == oly_cell_slot(plan, written_by(reader, d)) ||
+                              (plan->slots[slot].kind == OLY_SLOT_INPUT && group->tile.program.n_stores > 1)))
+                return false;
+        }
+    return true;
+}
+
+void oly_group_keep(oly_plan *plan, const oly_step *group, int number)
+{
+    for (int d = 0; d < plan->n_devices; d++)
+        for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
+            int base = group->tile.device[d].loads[k].base;
+            oly_slot *s = base >= 0 ? &plan->slots[oly_cell_slot(plan, base)] : NULL;
+            if (s && s->last < number)
+                s->last = number;
+        }
+}
+
+/* -- steps between the two: they run before the group then --------------------------------------------------------- */
+
+typedef struct conflict {
+    const oly_plan *plan;
+    const oly_step *group;
+    bool found;
+} conflict;
+
+static bool uses(const conflict *c, int n, const oly_place *places, int slot)
+{
+    for (int k = 0; k < n; k++)
+        if (places[k].base >= 0 && oly_cell_slot(c->plan, places[k].base) == slot)
+            return true;
+    return false;
+}
+
+static void look(void *context, int slot, bool writes)
+{
+    conflict *c = context;
+    const oly_tile_program *p = &c->group->tile.program;
+    for (int d = 0; d < c->plan->n_devices && !c->found; d++) {
+        const oly_tile_work *w = &c->group->tile.device[d];
+        c->found =
+            w->has_work && (uses(c, p->n_stores, w->stores, slot) || (writes && uses(c, p->n_loads, w->loads, slot)));
+    }
+}
+
+/* May the group be computed after this step? */
+static bool may_follow(const oly_plan *plan, const oly_step *group, const oly_step *s)
+{
+    conflict c = {.plan = plan, .group = group};
+    bool computes = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
+    if (!computes || s->exchange || s->second || s->awaited)
+        return false;
+    oly_step_effects(plan, s, look, &c);
+    return !c.found;
+}
+
+const oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot)
+{
+    for (int j = k - 1; j >= 0 && j >= k - FAR; j--) {
+        const oly_step *group = &b->steps[j];
+        if (group->number != slot->first)
+            continue;
+        if (group->kind != OLY_STEP_TILE || group->exchange)
+            return NULL;
+        for (int i = j + 1; i < k; i++)
+            if (!may_follow(plan, group, &b->steps[i]))
+                return NULL;
+        return group;
+    }
+    return NULL;
+}

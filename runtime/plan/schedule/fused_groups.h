@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Elementwise groups that an executor may leave out, because the one step that reads their results can read their operands instead: for
+ * fused_reductions.c and fused_products.c. */
+#ifndef OLY_PLAN_SCHEDULE_FUSED_GROUPS_H
+#define OLY_PLAN_SCHEDULE_FUSED_GROUPS_H
+#include "plan/model/planner.h"
+
+/* The group that writes the slot, if it can be computed when step k of the block is; NULL: none. */
+const oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot);
+/* What the reader (a reduction or a product) writes must not be read by the group (a carry that a loop updates in place); and a second
+ * result of the group may be written over a donated input, which must not live longer then. */
+bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_step *reader);
+/* What the group reads lives until the step with this number. */
+void oly_group_keep(oly_plan *plan, const oly_step *group, int number);
+#endif

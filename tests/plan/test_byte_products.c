@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1,2,4,8 devices=8  Products of bytes that read the bytes: plans have them, and random programs have the values that they have when the operands are converted
+ * first, with and without the matrix registers. BYTES_SEED=n: of the first program. */
+#include "check.h"
+#include "check_session.h"
+#include "core/optimisation.h"
+#include "plan/plan.h"
+#include <olympus.h>
+#include <string.h>
+
+enum { PROGRAMS = 64, KINDS = 8, MOST = 1 << 19 };
+
+static uint64_t seed;
+static int n_fused; /* in the plans made since it was set to 0 */
+
+static int draw(int n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+static void count_in(const oly_block *b)
+{
+    for (int k = 0; b && k < b->n_steps; k++) {
+        n_fused += b->steps[k].kind == OLY_STEP_GEMM && b->steps[k].gemm.converted[0];
+        if (b->steps[k].kind == OLY_STEP_LOOP)
+            count_in(b->steps[k].loop.body);
+    }
+}
+
+static void count(oly_plan *plan)
+{
+    count_in(plan->main);
+}
+
+#define PRODUCT(x, y) oly_matmul(x, y, .preferred_element_type = OLY_INT32)
+
+/* The conversions are invariant, but what is multiplied in the second product is not. */
+static void iteration(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = oly_add(carry[0], PRODUCT(carry[1], carry[2]));
+    carry[1] = oly_astype(oly_add(oly_astype(carry[1], OLY_INT32), 3), oly_dtype_of(carry[1]));
+}
+
+static void loop(const oly_array *in, oly_array *out)
+{
+    oly_array state[3] = {PRODUCT(in[0], in[1]), in[0], in[1]};
+    oly_fori(0, 3, iteration, 3, state, NULL);
+    out[0] = state[0];
+}
+
+static void run(const oly_array *in, oly_array *out, void *user)
+{
+    const int *kind = user;
+    oly_array x = in[0], y = in[1];
+    switch (*kind) {
+    case 0: out[0] = PRODUCT(x, y); break;
+    case 1: out[0] = PRODUCT(x, oly_transpose(x)); break;
+    case 2: { /* another reader: the copies are needed */
+        oly_array wide = oly_astype(x, OLY_INT32);
+        out[0] = oly_add(oly_matmul(wide, oly_astype(y, OLY_INT32)), oly_sum(wide));
+        break;
+    }
+    case 3: out[0] = PRODUCT(oly_flip(x, 0), oly_flip(y, 1)); break;
+    case 4: loop(in, out); break;
+    case 5: out[0] = PRODUCT(oly_slice(x, "1:, :"), oly_slice(y, ":, 1:")); break;
+    case 6: out[0] = oly_einsum("ik,kj->ji", oly_astype(x, OLY_INT32), oly_astype(y, OLY_INT32)); break;
+    default: out[0] = oly_sum(PRODUCT(oly_reshape(x, 1, oly_dim(x, 0), oly_dim(x, 1)), y), OLY_AXES(0)); break;
+    }
+}
+
+static size_t result_of(int *kind, const oly_array *in, char *bytes, int *fused, oly_optimisations off)
+{
+    oly_array out = NULL;
+    oly_optimisations before = oly_disable(off);
+    n_fused = 0;
+    oly_call(oly_jit(run, 2, 1, .user = kind), OLY_IN(in[0], in[1]), OLY_OUT(out));
+    *fused = n_fused;
+    oly_disable(before);
+    size_t size = (size_t)oly_size(out) * oly_dtype_size(oly_dtype_of(out));
+    assert_true(size <= MOST);
+    assert_int_equal(oly_process_allgather(out, bytes, size), OLY_OK);
+    return size;
+}
+
+static oly_array drawn(int64_t rows, int64_t columns, oly_sharding s)
+{
+    oly_array any = oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, -128, 256, rows, columns);
+    return oly_device_put(oly_astype(any, draw(2) ? OLY_INT8 : OLY_UINT8), s);
+}
+
+static void random_programs_have_the_same_values(void **state)
+{
+    static const char *const specs[] = {"None, None", "x, None", "None, y", "x, y", "(x, y), None", "None, (x, y)"};
+    static const int lengths[] = {1, 2, 3, 8, 16, 40, 65, 130, 300};
+    static char fused[MOST], quads[MOST], separate[MOST];
+    const oly_optimisations all = (oly_optimisations)1 << OLY_OPTIMISATION_BYTE_PRODUCTS;
+    const oly_optimisations matrices = (oly_optimisations)1 << OLY_OPTIMISATION_MATRIX_REGISTERS;
+    oly_mesh mesh = oly_make_mesh("x=4,y=2");
+    int of_kind[KINDS] = {0};
+    const char *first = getenv("BYTES_SEED");
+    (void)state;
+    for (int k = 0; k < PROGRAMS; k++)
+        OLY_SCOPE
+        {
+            seed = (first ? strtoull(first, NULL, 10) : 1) + (uint64_t)k;
+            draw(2);
+            int kind = k % KINDS, n, same, none;
+            int64_t a = lengths[1 + draw(8)], b = lengths[draw(9)], c = lengths[1 + draw(8)];
+            oly_array in[] = {drawn(a, b, oly_named(mesh, specs[draw(6)])),
+                              drawn(b, c, oly_named(mesh, specs[draw(6)]))};
+            size_t size = result_of(&kind, in, fused, &n, 0);
+            size_t size_of_quads = result_of(&kind, in, quads, &same, matrices);
+            size_t size_of_separate = result_of(&kind, in, separate, &none, all);
+            of_kind[kind] += n;
+            if (none || n != same || size != size_of_quads || size != size_of_separate ||
+                memcmp(fused, separate, size) != 0 || memcmp(quads, separate, size) != 0)
+                fail_msg("BYTES_SEED=%llu: kind %d, [%d, %d, %d]: %d fused, without the pass %d, other values",
+                         (unsigned long long)(first ? strtoull(first, NULL, 10) : 1) + (unsigned long long)k, kind,
+                         (int)a, (int)b, (int)c, n, none);
+        }
+    for (int k = 0; k < KINDS; k++)
+        if (oly_process_index() == 0)
+            printf("kind %d: %d fused\n", k, of_kind[k]);
+    assert_true(of_kind[0] > 0 && of_kind[4] > 0 && of_kind[6] > 0);
+    assert_int_equal(of_kind[2], 0);
+}
+
+static int open_it(void **state)
+{
+    oly_plan_damage = count;
+    return check_open(state);
+}
+
+static int close_it(void **state)
+{
+    oly_plan_damage = NULL;
+    return check_close(state);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(random_programs_have_the_same_values, open_it, close_it)};
+    return CHECK_MAIN(tests);
+}
