@@ -96,13 +96,13 @@ static inline int64_t oly_gemm_batches(const oly_gemm_task *t)
     return n;
 }
 
-/* The first elements of matrix product number `product` of all loops. */
+/* The first elements of matrix product `number` of all loops. */
 typedef struct oly_gemm_start {
     int64_t a, b, c;
 } oly_gemm_start;
-static inline oly_gemm_start oly_gemm_start_of(const oly_gemm_task *t, int64_t product)
+static inline oly_gemm_start oly_gemm_start_of(const oly_gemm_task *t, int64_t number)
 {
-    int64_t inner = product % t->batch, rest = product / t->batch;
+    int64_t inner = number % t->batch, rest = number / t->batch;
     oly_gemm_start at = {inner * t->a_batch, inner * t->b_batch, inner * t->c_batch};
     for (int k = t->n_outer - 1; k >= 0; k--) {
         int64_t i = rest % t->outer[k];

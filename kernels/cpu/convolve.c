@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions as matrix products: the elements that every tap of every feature reads for a strip of positions are
- * written as the rows of a matrix, which the kernel's rows are multiplied by; large floating-point products use
- * OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called through local.c. Each element of
- * the result is summed in the order of the kernel's elements. */
+ * written as the rows of a matrix, which the kernel's rows are multiplied by; float32 and float64 in registers with AVX-512,
+ * else large floating-point products use OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called
+ * through local.c. Each element of the result is summed in the order of the kernel's elements. */
+#include "cpu/gemm_real_tiles.h"
 #include "cpu/strip.h"
+#include "cpu/transpose.h"
 #include "cpu/window_line.h"
 #include <cblas.h>
 
 #define DEPTH 128 /* rows of operand elements written at a time */
 #define ROWS  OLY_CONVOLVE_ROWS
 #define STRIP OLY_CONVOLVE_STRIP
+#define LINE                                                                                                           \
+    (STRIP + 16) /* elements between the rows of a strip: powers of two would share few places of the first cache */
 
 /* One block of the result: features [row, row + rows) of one group, positions [place, place + width) of one batch
  * element. */
@@ -35,29 +39,183 @@ static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t 
     }
 }
 
+/* Are the elements of a row of the kernel side by side? */
+static bool is_dense(int64_t depth, const int64_t *offset)
+{
+    for (int64_t l = 1; l < depth; l++)
+        if (offset[l] != offset[0] + l)
+            return false;
+    return true;
+}
+
 #define BLAS_NONE(p, s, T)
+#ifdef OLY_HAS_TILES
+#define BLAS_REAL(p, s, T)                                                                                             \
+    const tiles all = {b->rows, b->width, depth, a_row, a_column, LINE, b->slide.places, false, 0};                    \
+    tiles_##s(&all, rows, seen, out);                                                                                  \
+    continue;
+#else
 #define BLAS_REAL(p, s, T)                                                                                             \
     if (b->blas) {                                                                                                     \
-        cblas_##p##gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->rows, (int)b->width, (int)depth, 1, rows,   \
-                        DEPTH, seen, STRIP, from > 0, out, (int)b->slide.places);                                      \
+        cblas_##p##gemm(CblasRowMajor, by_feature ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)b->rows,             \
+                        (int)b->width, (int)depth, 1, rows, by_feature ? ROWS : DEPTH, seen, LINE, from > 0, out,      \
+                        (int)b->slide.places);                                                                         \
         continue;                                                                                                      \
     }
+#endif
 #define BLAS_COMPLEX(p, s, T)                                                                                          \
     if (b->blas) {                                                                                                     \
         const T one = 1, before = from > 0;                                                                            \
-        cblas_##p##gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->rows, (int)b->width, (int)depth, &one,      \
-                        rows, DEPTH, seen, STRIP, &before, out, (int)b->slide.places);                                 \
+        cblas_##p##gemm(CblasRowMajor, by_feature ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)b->rows,             \
+                        (int)b->width, (int)depth, &one, rows, by_feature ? ROWS : DEPTH, seen, LINE, &before, out,    \
+                        (int)b->slide.places);                                                                         \
         continue;                                                                                                      \
     }
+
+/* The first feature whose row of tap `number` is row `from` of the matrix or a later one. */
+static int64_t first_feature(const oly_slide *s, int64_t from, int64_t number)
+{
+    return (from - number + s->taps - 1) / s->taps;
+}
+
+/* Positions that read elements side by side. */
+typedef struct piece {
+    int64_t from, length; /* -1: padding */
+} piece;
+
+static int add_piece(int n, piece *pieces, int64_t from, int64_t length)
+{
+    if (length <= 0)
+        return n;
+    piece *before = n > 0 ? &pieces[n - 1] : NULL;
+    if (before && (from < 0 ? before->from < 0 : before->from >= 0 && before->from + before->length == from)) {
+        before->length += length;
+        return n;
+    }
+    pieces[n] = (piece){from, length};
+    return n + 1;
+}
+
+/* What positions [first, first + n) of the result's box read for one tap, the same for every feature; -1: not elements side by side. */
+static int pieces_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, int64_t n, piece *pieces)
+{
+    const int d = s->rank - 1;
+    int count = 0;
+    if (s->base_dilation[d] != 1 || s->stride[d] * s->step[d] != 1)
+        return -1;
+    for (int64_t done = 0, length; done < n; done += length) {
+        int64_t place[OLY_MAX_WINDOW] = {0}, row;
+        oly_slide_indexes(s, s->extent, first + done, place);
+        length = s->extent[d] - place[d] < n - done ? s->extent[d] - place[d] : n - done;
+        const int64_t at = s->origin[d] + place[d] - s->lo[d] + tap[d] * s->dilation[d];
+        const bool seen = oly_slide_row(s, place, tap, &row);
+        const int64_t from = seen ? oly_slide_until(at, 1, s->begin[d], length) : length;
+        const int64_t to = seen ? oly_slide_until(at, 1, s->end[d], length) : length;
+        count = add_piece(count, pieces, -1, to > from ? from : length);
+        if (to > from) {
+            count = add_piece(count, pieces, row + at + from - s->begin[d], to - from);
+            count = add_piece(count, pieces, -1, length - to);
+        }
+    }
+    return count;
+}
+
+/* -- features side by side ---------------------------------------------------------------------------------------------- */
+
+#ifdef OLY_HAS_TRANSPOSE
+/* Where positions [first, first + n) of the result's box read the operand for one tap; -1: padding. */
+static void places_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, int64_t n, int64_t *offset)
+{
+    const int d = s->rank - 1;
+    for (int64_t done = 0, length; done < n; done += length) {
+        int64_t place[OLY_MAX_WINDOW] = {0}, row;
+        oly_slide_indexes(s, s->extent, first + done, place);
+        length = s->extent[d] - place[d] < n - done ? s->extent[d] - place[d] : n - done;
+        const bool seen = oly_slide_row(s, place, tap, &row);
+        int64_t at = (s->origin[d] + place[d]) * s->stride[d] - s->lo[d] + tap[d] * s->dilation[d];
+        if (s->base_dilation[d] == 1) { /* which spares a division for each */
+            const int64_t by = s->stride[d] * s->step[d], start = row + (at - s->begin[d]) * s->step[d];
+            const int64_t from = seen ? oly_slide_until(at, s->stride[d], s->begin[d], length) : length,
+                          to = seen ? oly_slide_until(at, s->stride[d], s->end[d], length) : length;
+            for (int64_t k = 0; k < length; k++)
+                offset[done + k] = k >= from && k < to ? start + k * by : -1;
+            continue;
+        }
+        for (int64_t k = 0; k < length; k++, at += s->stride[d]) {
+            const int64_t i = at / s->base_dilation[d];
+            const bool inside = seen && at >= 0 && i * s->base_dilation[d] == at && i >= s->begin[d] && i < s->end[d];
+            offset[done + k] = inside ? row + (i - s->begin[d]) * s->step[d] : -1;
+        }
+    }
+}
+
+/* Features from `feature` on, at most 16, of 16 positions: rows `apart` elements apart. */
+static void turn_features(int features, const float *x, int64_t feature, const int64_t *offset, float *to,
+                          int64_t apart)
+{
+    const __mmask16 some = (__mmask16)(0xffff >> (16 - features));
+    __m512 v[16];
+    for (int k = 0; k < 16; k++)
+        v[k] = offset[k] < 0 ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(some, x + offset[k] + feature);
+    transpose_vectors(v);
+    float turned[16][16] __attribute__((aligned(64)));
+    for (int k = 0; k < 16; k++)
+        _mm512_store_ps(turned[k], v[k]);
+    for (int k = 0; k < features; k++)
+        _mm512_storeu_ps(to + k * apart, _mm512_load_ps(turned[k]));
+}
+
+/* Rows [from, from + depth) of the strip's matrix, of an operand whose features are side by side, as images with the channels last: all
+ * features of a position are read together. Taps that are written: all or none. */
+static int64_t seen_together(const block *b, int64_t from, int64_t depth, const float *x, float *seen)
+{
+    const oly_slide *s = &b->slide;
+    if (!x || b->t->in[0].stride[1] != 1 || s->step[s->rank - 1] == 1 || b->t->in[1].extent[1] < 8)
+        return 0;
+    int64_t offset[STRIP];
+    for (int64_t number = 0; number < s->taps; number++) {
+        int64_t tap[OLY_MAX_WINDOW] = {0};
+        const int64_t first = first_feature(s, from, number), last = first_feature(s, from + depth, number);
+        if (first >= last)
+            continue;
+        oly_slide_indexes(s, s->size, number, tap);
+        places_of_tap(s, tap, b->place, b->width, offset);
+        for (int64_t k = b->width; k % 16 != 0; k++)
+            offset[k] = -1;
+        for (int64_t f = first; f < last; f += 16)
+            for (int64_t k = 0; k < b->width; k += 16)
+                turn_features(last - f < 16 ? (int)(last - f) : 16, x, f, offset + k,
+                              seen + (f * s->taps + number - from) * LINE + k, s->taps * LINE);
+    }
+    return s->taps;
+}
+static inline int64_t none_together(const block *b, int64_t from, int64_t depth, const void *x, void *seen)
+{
+    (void)b, (void)from, (void)depth, (void)x, (void)seen;
+    return 0;
+}
+#define SEEN(b, from, depth, x, seen)                                                                                  \
+    _Generic((seen), float * : seen_together, default : none_together)(b, from, depth, x, (void *)(seen))
+#else
+#define SEEN(b, from, depth, x, seen) 0
+#endif
 
 /* x: the operand's feature `seen_feature` of the batch element; w: the kernel's row `row`; out: the block's first
  * element. */
 #define CONVOLVE(s, T, MADD, BLAS, p)                                                                                  \
     OLY_STRIP(s, T, MADD)                                                                                              \
     OLY_WINDOW_LINE(s, T)                                                                                              \
+    static void copy_pieces_##s(int n, const piece *pieces, const T *x, T *line)                                       \
+    {                                                                                                                  \
+        for (int k = 0; k < n; line += pieces[k++].length)                                                             \
+            if (pieces[k].from < 0)                                                                                    \
+                memset(line, 0, sizeof(T) * (size_t)pieces[k].length);                                                 \
+            else                                                                                                       \
+                memcpy(line, x + pieces[k].from, sizeof(T) * (size_t)pieces[k].length);                                \
+    }                                                                                                                  \
     static void convolve_##s(const block *b, const void *x, const void *w, void *result)                               \
     {                                                                                                                  \
-        T seen[DEPTH * STRIP], rows[ROWS * DEPTH], *out = result;                                                      \
+        T seen[DEPTH * LINE], rows[ROWS * DEPTH], *out = result;                                                       \
         int64_t offset[DEPTH], feature = b->t->in[0].stride[1], row = b->t->in[1].stride[0];                           \
         for (int64_t i = 0; i < b->rows; i++)                                                                          \
             for (int64_t j = 0; j < b->width; j++)                                                                     \
@@ -65,18 +223,36 @@ static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t 
         for (int64_t from = 0; from < b->depth; from += DEPTH) {                                                       \
             int64_t depth = b->depth - from < DEPTH ? b->depth - from : DEPTH;                                         \
             kernel_offsets(b, from, depth, offset);                                                                    \
-            for (int64_t l = 0; l < depth; l++) {                                                                      \
+            for (int64_t number = SEEN(b, from, depth, x, seen); number < b->slide.taps; number++) {                   \
+                const int64_t first = first_feature(&b->slide, from, number),                                          \
+                              last = first_feature(&b->slide, from + depth, number);                                   \
                 int64_t tap[OLY_MAX_WINDOW] = {0};                                                                     \
-                oly_slide_indexes(&b->slide, b->slide.size, (from + l) % b->slide.taps, tap);                          \
-                const T *of = x ? (const T *)x + (from + l) / b->slide.taps * feature : NULL;                          \
-                line_##s(&b->slide, tap, b->place, b->width, of, 0, seen + l * STRIP);                                 \
+                oly_slide_indexes(&b->slide, b->slide.size, number, tap);                                              \
+                piece pieces[STRIP];                                                                                   \
+                const int n = first < last && x ? pieces_of_tap(&b->slide, tap, b->place, b->width, pieces) : -1;      \
+                for (int64_t f = first; f < last; f++) {                                                               \
+                    T *line = seen + (f * b->slide.taps + number - from) * LINE;                                       \
+                    const T *of = x ? (const T *)x + f * feature : NULL;                                               \
+                    if (n >= 0)                                                                                        \
+                        copy_pieces_##s(n, pieces, of, line);                                                          \
+                    else                                                                                               \
+                        line_##s(&b->slide, tap, b->place, b->width, of, 0, line);                                     \
+                }                                                                                                      \
             }                                                                                                          \
-            for (int64_t i = 0; i < b->rows; i++)                                                                      \
-                for (int64_t l = 0; l < depth; l++)                                                                    \
-                    rows[i * DEPTH + l] = ((const T *)w)[i * row + offset[l]];                                         \
+            const bool by_feature = row == 1,                                                                          \
+                       dense = offset[depth - 1] - offset[0] == depth - 1 && is_dense(depth, offset);                  \
+            const int64_t a_row = by_feature ? 1 : DEPTH, a_column = by_feature ? ROWS : 1;                            \
+            for (int64_t l = 0; l < depth && by_feature; l++)                                                          \
+                memcpy(rows + l * ROWS, (const T *)w + offset[l], sizeof(T) * (size_t)b->rows);                        \
+            for (int64_t i = 0; i < b->rows && !by_feature; i++)                                                       \
+                if (dense)                                                                                             \
+                    memcpy(rows + i * DEPTH, (const T *)w + i * row + offset[0], sizeof(T) * (size_t)depth);           \
+                else                                                                                                   \
+                    for (int64_t l = 0; l < depth; l++)                                                                \
+                        rows[i * DEPTH + l] = ((const T *)w)[i * row + offset[l]];                                     \
             BLAS(p, s, T)                                                                                              \
             for (int64_t i = 0; i < b->rows; i++)                                                                      \
-                strip_##s(depth, b->width, out + i * b->slide.places, rows + i * DEPTH, 1, seen, STRIP);               \
+                strip_##s(depth, b->width, out + i * b->slide.places, rows + i * a_row, a_column, seen, LINE);         \
         }                                                                                                              \
     }
 /* Unsigned integers represent the signed ones; narrow types have been converted. */

@@ -3,17 +3,11 @@
  * fit 16 bits are multiplied in pairs. For gemm.c alone; empty where the instruction set has no such vectors. */
 #ifndef OLY_CPU_GEMM_TILE_H
 #define OLY_CPU_GEMM_TILE_H
-#include "cpu/gemm_registers.h"
+#include "cpu/gemm_real_tiles.h"
 
 #ifdef OLY_HAS_TILES
-#define TILE_FUSED_F32(sum, x, y) _mm512_fmadd_ps(x, y, sum)
-#define TILE_FUSED_F64(sum, x, y) _mm512_fmadd_pd(x, y, sum)
-#define TILE_WRAPPED(sum, x, y)   _mm512_add_epi32(sum, _mm512_mullo_epi32(x, y))
-#define TILE_PAIRS(sum, x, y)     _mm512_add_epi32(sum, _mm512_madd_epi16(x, y))
-OLY_TILES(f32, float, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps,
-          TILE_FUSED_F32)
-OLY_TILES(f64, double, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd,
-          TILE_FUSED_F64)
+#define TILE_WRAPPED(sum, x, y) _mm512_add_epi32(sum, _mm512_mullo_epi32(x, y))
+#define TILE_PAIRS(sum, x, y)   _mm512_add_epi32(sum, _mm512_madd_epi16(x, y))
 OLY_TILES(uint32_t, uint32_t, __m512i, __mmask16, 16, TILE_SET_32, _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32,
           TILE_WRAPPED)
 OLY_TILES(pairs, uint32_t, __m512i, __mmask16, 16, TILE_SET_32, _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32,

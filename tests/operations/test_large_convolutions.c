@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1,4 devices=8  Convolutions of more features and positions than the kernels compute at a time have the values of plain loops: features first
+ * and last, strides, dilations, padding of all kinds, groups, float32 and float64, with and without a mesh. CONVOLUTION_SEED=n: of the first. */
+#include "check.h"
+#include "check_session.h"
+#include <olympus.h>
+
+enum { CONVOLUTIONS = 50, MOST = 1 << 18 };
+static uint64_t seed;
+static double image[MOST], kernels[MOST], right[MOST], got[MOST];
+
+static int64_t draw(int64_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((seed >> 33) % (uint64_t)n);
+}
+
+typedef struct convolution {
+    int64_t batch, groups, in, out; /* features of a group */
+    int64_t size[2], window[2], stride[2], apart[2], lo[2], hi[2],
+        gaps[2]; /* apart: rhs_dilation, gaps: lhs_dilation */
+    int64_t places[2];
+    bool last, double_precision;
+} convolution;
+
+static convolution drawn(void)
+{
+    convolution c;
+    do {
+        c = (convolution){.batch = 1 + draw(3), .groups = draw(4) ? 1 : 2, .in = 1 + draw(40), .out = 1 + draw(80)};
+        c.last = draw(2), c.double_precision = draw(4) == 0;
+        for (int d = 0; d < 2; d++) {
+            c.size[d] = 1 + draw(d == 0 ? 12 : 40);
+            c.window[d] = 1 + draw(4);
+            c.stride[d] = draw(3) ? 1 : 1 + draw(3);
+            c.apart[d] = draw(4) ? 1 : 1 + draw(3);
+            c.gaps[d] = draw(6) ? 1 : 2;
+            c.lo[d] = draw(3), c.hi[d] = draw(3);
+            int64_t room = (c.size[d] - 1) * c.gaps[d] + 1 + c.lo[d] + c.hi[d] - (c.window[d] - 1) * c.apart[d] - 1;
+            c.places[d] = room < 0 ? 0 : room / c.stride[d] + 1;
+        }
+    } while (c.places[0] * c.places[1] == 0 || c.batch * c.groups * c.out * c.places[0] * c.places[1] > MOST);
+    return c;
+}
+
+/* Where an element of an image [batch, features, rows, columns] is. */
+static int64_t at(bool last, int64_t features, const int64_t *size, int64_t b, int64_t f, int64_t y, int64_t x)
+{
+    return last ? ((b * size[0] + y) * size[1] + x) * features + f : ((b * features + f) * size[0] + y) * size[1] + x;
+}
+
+static int64_t of_kernel(const convolution *c, int64_t o, int64_t f, int64_t y, int64_t x)
+{
+    return c->last ? ((y * c->window[1] + x) * c->in + f) * c->groups * c->out + o
+                   : ((o * c->in + f) * c->window[0] + y) * c->window[1] + x;
+}
+
+/* The element under a tap in dimension d; -1: padding. */
+static int64_t under(const convolution *c, int d, int64_t place, int64_t tap)
+{
+    int64_t i = place * c->stride[d] + tap * c->apart[d] - c->lo[d];
+    return i >= 0 && i % c->gaps[d] == 0 && i / c->gaps[d] < c->size[d] ? i / c->gaps[d] : -1;
+}
+
+static double by_hand(const convolution *c, int64_t b, int64_t o, int64_t y, int64_t x)
+{
+    double sum = 0;
+    int64_t group = o / c->out;
+    for (int64_t f = 0; f < c->in; f++)
+        for (int64_t v = 0; v < c->window[0]; v++)
+            for (int64_t u = 0; u < c->window[1]; u++) {
+                int64_t row = under(c, 0, y, v), column = under(c, 1, x, u);
+                if (row >= 0 && column >= 0)
+                    sum += image[at(c->last, c->groups * c->in, c->size, b, group * c->in + f, row, column)] *
+                           kernels[of_kernel(c, o, f, v, u)];
+            }
+    return sum;
+}
+
+/* Small integers: sums are exact in any order. */
+static oly_array filled(double *to, const convolution *c, int64_t a, int64_t b, int64_t d, int64_t e, oly_sharding s)
+{
+    const int64_t shape[4] = {a, b, d, e};
+    for (int64_t k = 0; k < a * b * d * e; k++)
+        to[k] = (double)(draw(17) - 8);
+    oly_array all =
+        oly_astype(oly_from_host(to, OLY_FLOAT64, 4, shape), c->double_precision ? OLY_FLOAT64 : OLY_FLOAT32);
+    return s ? oly_device_put(all, s) : all;
+}
+
+static void check(const convolution *c, oly_mesh mesh)
+{
+    static const char *const specs[] = {"x, None, None, None", "None, None, x, None", "None, x, None, None",
+                                        "None, None, None, x"};
+    oly_sharding s = mesh ? oly_named(mesh, specs[draw(4)]) : NULL;
+    int64_t features = c->groups * c->in, out = c->groups * c->out;
+    oly_array x = c->last ? filled(image, c, c->batch, c->size[0], c->size[1], features, s)
+                          : filled(image, c, c->batch, features, c->size[0], c->size[1], s);
+    oly_array k = c->last ? filled(kernels, c, c->window[0], c->window[1], c->in, out, NULL)
+                          : filled(kernels, c, out, c->in, c->window[0], c->window[1], NULL);
+    const int64_t padding[4] = {c->lo[0], c->hi[0], c->lo[1], c->hi[1]};
+    oly_array y =
+        oly_conv(x, k, .n_list = 2, .stride_list = c->stride, .padding_list = padding, .lhs_dilation_list = c->gaps,
+                 .rhs_dilation_list = c->apart, .feature_group_count = c->groups,
+                 .dimension_numbers = c->last ? "NHWC,HWIO->NHWC" : "NCHW,OIHW->NCHW");
+    int64_t n = c->batch * out * c->places[0] * c->places[1];
+    assert_int_equal(oly_size(y), n);
+    assert_int_equal(oly_process_allgather(oly_astype(y, OLY_FLOAT64), got, (size_t)n * sizeof *got), OLY_OK);
+    for (int64_t b = 0; b < c->batch; b++)
+        for (int64_t o = 0; o < out; o++)
+            for (int64_t v = 0; v < c->places[0]; v++)
+                for (int64_t u = 0; u < c->places[1]; u++) {
+                    int64_t where = at(c->last, out, c->places, b, o, v, u);
+                    right[where] = by_hand(c, b, o, v, u);
+                    if (got[where] != right[where])
+                        fail_msg("[%d, %d, %d, %d] is %g instead of %g", (int)b, (int)o, (int)v, (int)u, got[where],
+                                 right[where]);
+                }
+}
+
+static void have_the_values_of_plain_loops(void **state)
+{
+    const char *first = getenv("CONVOLUTION_SEED");
+    oly_mesh mesh = oly_make_mesh("x=8");
+    (void)state;
+    for (int k = 0; k < CONVOLUTIONS; k++)
+        OLY_SCOPE
+        {
+            seed = (first ? strtoull(first, NULL, 10) : 1) + (uint64_t)k;
+            draw(2);
+            convolution c = drawn();
+            if (first)
+                print_message("batch %d, %d groups, %d to %d features, %d x %d by %d x %d, %s\n", (int)c.batch,
+                              (int)c.groups, (int)c.in, (int)c.out, (int)c.size[0], (int)c.size[1], (int)c.window[0],
+                              (int)c.window[1], c.last ? "channels last" : "channels first");
+            check(&c, k % 3 ? mesh : NULL);
+        }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(have_the_values_of_plain_loops, check_start_wide, check_finish)};
+    return CHECK_MAIN(tests);
+}
