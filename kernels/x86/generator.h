@@ -39,6 +39,7 @@ typedef enum common_constant {
     BEYOND_I64_F64,
     BELOW_HALF_BF16, /* added to the bits of a float32, and 1 if bfloat16's last bit is set: rounds to even */
     QUIET_F32,
+    UPPER_32,
     SIGN_16,
     MAGNITUDE_16,
     INFINITY_F16,

@@ -109,6 +109,7 @@ static void name_common(generator *g)
                                              [BEYOND_I64_F64] = OLY_FLOAT64,
                                              [BELOW_HALF_BF16] = OLY_INT32,
                                              [QUIET_F32] = OLY_INT32,
+                                             [UPPER_32] = OLY_INT32,
                                              [SIGN_16] = OLY_INT16,
                                              [MAGNITUDE_16] = OLY_INT16,
                                              [INFINITY_F16] = OLY_INT16,

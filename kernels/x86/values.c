@@ -35,6 +35,7 @@ const uint64_t oly_code_common[8 + N_COMMON] = {
     [8 + BEYOND_I64_F64] = 0x43e0000000000000,
     [8 + BELOW_HALF_BF16] = 0x7fff,
     [8 + QUIET_F32] = 0x00400000,
+    [8 + UPPER_32] = 0xffff0000,
     [8 + SIGN_16] = 0x8000,
     [8 + MAGNITUDE_16] = 0x7fff,
     [8 + INFINITY_F16] = 0x7c00,
@@ -177,18 +178,18 @@ void oly_x86_round_half(generator *g, int dtype, int reg)
         oly_x86_widen_half(g, reg, reg);
         return;
     }
-    int sum = oly_x86_take(g, VECTORS), k = oly_x86_take(g, MASKS);
-    int one = oly_x86_source(g, oly_x86_common(g, ONE_I32)),
-        below = oly_x86_source(g, oly_x86_common(g, BELOW_HALF_BF16));
+    int last = oly_x86_take(g, VECTORS), sum = oly_x86_take(g, VECTORS), k = oly_x86_take(g, MASKS);
+    int one = oly_x86_source(g, oly_x86_common(g, ONE_I32)), upper = oly_x86_source(g, oly_x86_common(g, UPPER_32));
+    int below = oly_x86_source(g, oly_x86_common(g, BELOW_HALF_BF16));
     int quiet = oly_x86_source(g, oly_x86_common(g, QUIET_F32));
+    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, last, x86_register(reg), 16);
+    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, reg, x86_register(below));
+    emit(g, X86_OP(1, 1, 0xdb), 0, bytes, last, last, x86_register(one));
     emit_immediate(g, X86_OP(0, 1, 0xc2), 0, bytes, k, reg, x86_register(reg), 3); /* NaN stays NaN */
-    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, sum, x86_register(reg), 16);
-    emit(g, X86_OP(1, 1, 0xdb), 0, bytes, sum, sum, x86_register(one));
-    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(below));
-    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(reg));
-    emit_masked(g, X86_OP(1, 1, 0xeb), 0, bytes, k, false, sum, reg, x86_register(quiet));
-    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, sum, x86_register(sum), 16);
-    emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 6, reg, x86_register(sum), 16);
+    emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(last));
+    emit(g, X86_OP(1, 1, 0xeb), 0, bytes, last, reg, x86_register(quiet));
+    emit(g, X86_OP(1, 1, 0xdb), 0, bytes, reg, sum, x86_register(upper));
+    emit_masked(g, X86_OP(0, 1, 0x28), 0, bytes, k, false, reg, 0, x86_register(last));
 }
 
 /* -- bools as masks ---------------------------------------------------------------------------------------------------------- */
