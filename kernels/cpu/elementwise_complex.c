@@ -101,13 +101,17 @@ static inline bool is_unknown(float _Complex q)
 #define QUOTIENT_LOOPS(s, T, R, name, v) QUOTIENT_LOOPS_##s(s, T, R, name, v)
 #define OLY_LOOPS_OF_div                 , QUOTIENT_LOOPS
 
-/* The real part far from overflow in double; where a part is not finite, or the imaginary one too large, libm's. */
+#define NORMAL_EXP_F32 87.0f
+/* Exponential, sine and cosine rounded, then multiplied, as by the C library and by XLA: the last digits printed by JAX programs
+ * depend on it. Where the exponential is not a normal float32 the product is rounded only. Where a part is not finite, or
+ * the imaginary one too large, libm's. */
 static inline float _Complex exponential_c64(float _Complex x)
 {
-    double b = __imag__ x, e = exp_short(clamp(__real__ x, -200, 200));
+    double b = __imag__ x, e = exp_short(clamp(__real__ x, -200, 200)), c = cosine_of_single(b), s = sine_of_single(b);
+    bool normal = __builtin_fabsf(__real__ x) <= NORMAL_EXP_F32;
     float _Complex z;
-    __real__ z = (float)(e * cosine_of_single(b));
-    __imag__ z = (float)(e * sine_of_single(b));
+    __real__ z = normal ? (float)e * (float)c : (float)(e * c);
+    __imag__ z = normal ? (float)e * (float)s : (float)(e * s);
     return z;
 }
 static inline double _Complex exponential_c128(double _Complex x)
