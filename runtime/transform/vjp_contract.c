@@ -48,6 +48,10 @@ static void dimensions_of(const oly_contraction *c, const oly_contraction_dims *
     }
 }
 
+/* A result that is so small is read across its rows as fast; and then layouts that cost the same are chosen as XLA chooses them, which has
+ * the cotangent first. */
+enum { SMALL_RESULT = 1 << 14 };
+
 /* Cotangent of operand o: g times the other operand, summed over the other's free dimensions. The other comes first if the dimensions
  * of the product are then those of o in their order (gradients of the weights in x w); else the product is transposed. */
 static void answer(oly_rule *r, int o, const oly_contraction_dims *dims)
@@ -56,7 +60,7 @@ static void answer(oly_rule *r, int o, const oly_contraction_dims *dims)
     oly_node *x = r->node->in[o], *other = r->node->in[1 - o], *g = oly_rule_cotangent(r);
     int of[OLY_MAX_RANK], axes[OLY_MAX_RANK]; /* dimension of x that each of the product is, and back */
     dimensions_of(c, dims, o, other->type.rank, true, of);
-    const bool other_first = in_order(x->type.rank, of);
+    const bool other_first = in_order(x->type.rank, of) && oly_type_size(&x->type) >= SMALL_RESULT;
     const int at_g = other_first, at_other = !other_first;
     dimensions_of(c, dims, o, other->type.rank, other_first, of);
     for (int d = 0; d < x->type.rank; d++)
