@@ -43,6 +43,10 @@ static int highest(int reg)
 
 static void add_vex(x86_code *c, const x86_vector *i)
 {
+    if (i->mask || i->last.broadcast || i->bytes > 32 || i->reg > 15 || i->first > 15 || i->last.reg > 15) {
+        c->used = c->room + 1;
+        return;
+    }
     int prefix = (int)i->op & 3, map = (int)(i->op >> 2) & 3;
     int x = i->last.memory ? high(i->last.index) : 1;
     x86_byte(c, 0xc4);
@@ -107,6 +111,10 @@ void x86_load_byte(x86_code *c, int to, x86_place from)
 {
     add_general(c, false, 0x0fb6, to, from);
 }
+void x86_load_lowest_byte(x86_code *c, int to, x86_place from)
+{
+    add_general(c, false, 0x8a, to, from);
+}
 void x86_store(x86_code *c, x86_place to, int from)
 {
     add_general(c, true, 0x89, from, to);
@@ -132,6 +140,15 @@ void x86_add_to_memory(x86_code *c, x86_place to, int from)
 void x86_clear(x86_code *c, int reg)
 {
     add_general(c, false, 0x31, reg, x86_register(reg));
+}
+void x86_subtract(x86_code *c, int reg, x86_place from)
+{
+    add_general(c, true, 0x2b, reg, from);
+}
+void x86_shift(x86_code *c, int reg, int bits)
+{
+    add_general(c, true, 0xc1, bits < 0 ? 5 : 4, x86_register(reg));
+    x86_byte(c, (uint8_t)(bits < 0 ? -bits : bits));
 }
 void x86_set(x86_code *c, int reg, uint64_t number)
 {

@@ -49,6 +49,7 @@ typedef struct x86_vector {
     x86_place last;
 } x86_vector;
 
+/* What VEX has no encoding for (masks, broadcast memory, 64 bytes, registers above 15) makes the code too long. */
 void x86_emit(x86_code *c, const x86_vector *i);
 
 /* Of general registers, 64 bits. */
@@ -58,12 +59,15 @@ void x86_pop(x86_code *c, int reg);
 void x86_move(x86_code *c, int to, int from);
 void x86_load(x86_code *c, int to, x86_place from);
 void x86_load_byte(x86_code *c, int to, x86_place from);
+void x86_load_lowest_byte(x86_code *c, int to, x86_place from); /* the other bytes stay */
 void x86_store(x86_code *c, x86_place to, int from);
 void x86_store_part(x86_code *c, x86_place to, int from, int bytes); /* 1, 4 or 8 */
 void x86_add_number(x86_code *c, int reg, int32_t number);
 void x86_add_to_memory(x86_code *c, x86_place to, int from);
 void x86_and_number(x86_code *c, int reg, int32_t number);
 void x86_clear(x86_code *c, int reg);
+void x86_subtract(x86_code *c, int reg, x86_place from);
+void x86_shift(x86_code *c, int reg, int bits); /* to the left; negative: to the right, zeros come in */
 void x86_set(x86_code *c, int reg, uint64_t number);
 void x86_test(x86_code *c, int reg);
 void x86_compare(x86_code *c, int reg, x86_place with);

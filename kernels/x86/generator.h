@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the generator while it writes the code of one program. A value is what a load or an instruction gives, or a
  * constant of the generator's own; it is in a register, or has a home in memory from which it can be brought back, or both.
- * Private to kernels/x86. */
+ *
+ * With AVX-512 there are 32 vectors of 64 bytes, bools are in mask registers, and a mask register has the elements after the last
+ * whole vector. With AVX2 there are 16 vectors of 32 bytes; a bool is all bits or none of an element of the widest type of the
+ * program, so that bools of all comparisons have one form, and the elements after the last whole vector are in vectors on the stack
+ * (avx2_memory.c). Private to kernels/x86. */
 #ifndef OLY_X86_GENERATOR_H
 #define OLY_X86_GENERATOR_H
 #include "machine_code.h"
@@ -12,7 +16,7 @@ enum {
     MOST_INSTRUCTIONS = 256,
     MOST_SLOTS = 64,
     VECTORS = 0, /* kinds of registers */
-    MASKS = 1,   /* k1 to k6 of AVX-512, which hold bools; k7 has the tail's elements */
+    MASKS = 1,   /* k1 to k6 of AVX-512, which hold bools; k7 has the tail's elements. None with AVX2 */
     TAIL_MASK = 7,
     FREE = -1,
     WORKING = -2, /* a register that holds no value of the program */
@@ -45,10 +49,13 @@ typedef enum common_constant {
     INFINITY_F16,
     ONE_F16,
     MINUS_ONE_F16,
+    TWO_TO_16_F32,
+    TWO_TO_52_F64,
     N_COMMON
 } common_constant;
-/* The numbers 0 to 15 as int32, then the constants above. */
-extern const uint64_t oly_code_common[8 + N_COMMON];
+/* The numbers 0 to 15 as int32, the constants above, and 32 bytes of ones followed by 32 of zeros. */
+enum { COMMON_ONES = 8 + N_COMMON, COMMON_WORDS = COMMON_ONES + 8 };
+extern const uint64_t oly_code_common[COMMON_WORDS];
 
 typedef enum home {
     NOWHERE,  /* only in its register: saved to a slot before that is used for something else */
@@ -67,6 +74,9 @@ typedef struct value {
     bool invariant, pinned; /* the same for a whole row; in its register for a whole row */
     int32_t uses;           /* by what is computed for each vector */
 } value;
+
+/* On the stack: slots, the caller's stack pointer, and the elements after the last whole vector (AVX2). */
+enum { FRAME_CALLER = 64 * MOST_SLOTS, FRAME_REST = FRAME_CALLER + 64, FRAME = FRAME_REST + 64 };
 
 enum { MOST_VALUES = OLY_TILE_REGISTERS + MOST_INSTRUCTIONS + N_COMMON };
 
@@ -127,14 +137,25 @@ static inline bool is_widened(int dtype)
 {
     return dtype == OLY_BFLOAT16 || (dtype == OLY_FLOAT16 && !oly_x86_has_fp16());
 }
-/* Bytes of an element in a register. */
-static inline int held_bytes(int dtype)
+static inline bool is_avx2(const generator *g)
 {
+    return !g->code.evex;
+}
+/* Bytes of the longest vectors. */
+static inline int longest_vector(const generator *g)
+{
+    return is_avx2(g) ? 32 : 64;
+}
+/* Bytes of an element in a register. */
+static inline int held_bytes(const generator *g, int dtype)
+{
+    if (dtype == OLY_BOOL && is_avx2(g))
+        return longest_vector(g) / g->lanes;
     return is_widened(dtype) ? 4 : oly_element_bytes[dtype];
 }
 static inline int kind_of(const generator *g, int number)
 {
-    return g->value[number].dtype == OLY_BOOL ? MASKS : VECTORS;
+    return g->value[number].dtype == OLY_BOOL && !is_avx2(g) ? MASKS : VECTORS;
 }
 /* Bytes of the vectors that hold elements of this size. */
 static inline int vector_bytes(const generator *g, int element)
@@ -191,7 +212,18 @@ static inline void emit_mask(generator *g, uint32_t op, int bytes, int reg, int 
 
 /* -- operations.c ---------------------------------------------------------------------------------------------------------- */
 /* Can it write this instruction? */
-bool oly_x86_knows(const oly_tile_instruction *c);
+bool oly_x86_knows(const generator *g, const oly_tile_instruction *c);
 /* Writes instruction i. */
 void oly_x86_operate(generator *g, int i);
+
+/* -- avx2_memory.c ---------------------------------------------------------------------------------------------------------- */
+/* Before the code for the elements after the last whole vector. */
+void oly_avx2_start_rest(generator *g);
+/* Loads or stores those elements, of 4 or 8 bytes. */
+void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool store);
+void oly_avx2_bring_bools(generator *g, int reg, x86_place at);
+void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at);
+void oly_avx2_put_bools(generator *g, x86_place at, int from);
+/* Elements of a vector, numbers or bools, with their signs: 4 bytes from 8 or the reverse. To fewer bytes: into another register. */
+void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Machine code of tile programs (machine_code.h) for x86-64 with AVX-512:
+/* Machine code of tile programs (machine_code.h) for x86-64 with AVX-512, or with AVX2 and FMA:
  *
  *      for each row: addresses and what is the same for the whole row into registers
  *          for each vector: loads, operations, stores
@@ -14,11 +14,10 @@
 
 bool oly_code_available(void)
 {
-    return strcmp(oly_kernels_isa(), "avx512") == 0;
+    return strcmp(oly_kernels_isa(), "avx512") == 0 || strcmp(oly_kernels_isa(), "avx2") == 0;
 }
 
-enum { FRAME = 64 * MOST_SLOTS + 64 };
-static const uint8_t pointers[] = {RBX, RSI, R8, R9, R10, R11, R12, R13, R14, R15, RBP};
+static const uint8_t pointers[] = {RBX, RSI, R8, R9, R10, R11, R12, R13, R14, R15, RBP}; /* RBP: AVX-512 only */
 static const uint8_t saved[] = {RBX, RBP, R12, R13, R14, R15};
 
 static bool is_scalar(const generator *g, int operand)
@@ -28,9 +27,9 @@ static bool is_scalar(const generator *g, int operand)
 
 /* -- the program ------------------------------------------------------------------------------------------------------------ */
 
-static void widen(int *widest, int dtype)
+static void widen(const generator *g, int *widest, int dtype)
 {
-    *widest = held_bytes(dtype) > *widest ? held_bytes(dtype) : *widest;
+    *widest = held_bytes(g, dtype) > *widest ? held_bytes(g, dtype) : *widest;
 }
 
 /* Conversions of float16 have vectors of float32 between. */
@@ -42,27 +41,28 @@ static bool goes_by_float32(const oly_tile_instruction *c)
 static bool takes(generator *g)
 {
     const oly_tile_program *p = g->program;
-    int widest = 1, splats = 0, counters = 0;
+    int widest = is_avx2(g) ? 4 : 1, splats = 0, counters = 0;
+    g->lanes = longest_vector(g); /* of bools alone */
     if (p->n_instructions > MOST_INSTRUCTIONS || p->n_stores > OLY_TILE_REGISTERS)
         return false;
     for (int i = 0; i < p->n_instructions; i++) {
-        if (!oly_x86_knows(&p->instructions[i]))
+        if (!oly_x86_knows(g, &p->instructions[i]))
             return false;
         splats += p->instructions[i].op == OLY_TILE_splat;
         counters += p->instructions[i].op == OLY_TILE_iota;
-        widen(&widest, p->instructions[i].dtype);
-        widen(&widest, p->instructions[i].to);
+        widen(g, &widest, p->instructions[i].dtype);
+        widen(g, &widest, p->instructions[i].to);
         if (goes_by_float32(&p->instructions[i]))
-            widen(&widest, OLY_FLOAT32);
+            widen(g, &widest, OLY_FLOAT32);
     }
     for (int k = 0; k < p->n_loads + p->n_stores; k++) {
         int dtype = k < p->n_loads ? p->load_dtype[k] : p->store_dtype[k - p->n_loads];
         oly_tile_instruction copy = {.op = OLY_TILE_splat, .dtype = (uint8_t)dtype, .to = (uint8_t)dtype};
-        if (!oly_x86_knows(&copy))
+        if (!oly_x86_knows(g, &copy))
             return false;
-        widen(&widest, dtype);
+        widen(g, &widest, dtype);
     }
-    g->lanes = 64 / widest;
+    g->lanes = longest_vector(g) / widest;
     g->n_operands = p->n_loads + p->n_stores + counters;
     return splats <= OLY_CODE_CONSTANTS && g->n_operands <= OLY_CODE_OPERANDS;
 }
@@ -114,7 +114,9 @@ static void name_common(generator *g)
                                              [MAGNITUDE_16] = OLY_INT16,
                                              [INFINITY_F16] = OLY_INT16,
                                              [ONE_F16] = OLY_INT16,
-                                             [MINUS_ONE_F16] = OLY_INT16};
+                                             [MINUS_ONE_F16] = OLY_INT16,
+                                             [TWO_TO_16_F32] = OLY_FLOAT32,
+                                             [TWO_TO_52_F64] = OLY_FLOAT64};
     g->first_common = g->program->n_loads + g->program->n_instructions;
     g->n_values = g->first_common + N_COMMON;
     for (int k = 0; k < N_COMMON; k++)
@@ -222,10 +224,10 @@ static void write_invariants(generator *g)
 
 static void write_pointers(generator *g)
 {
-    int next = 0;
+    int next = 0, most = (int)sizeof pointers - is_avx2(g);
     for (int k = 0; k < g->n_operands; k++) {
         bool in_memory = k < g->program->n_loads + g->program->n_stores && !is_scalar(g, k);
-        g->pointer[k] = in_memory && next < (int)sizeof pointers ? (int8_t)pointers[next++] : -1;
+        g->pointer[k] = in_memory && next < most ? (int8_t)pointers[next++] : -1;
         if (g->pointer[k] >= 0)
             x86_load(&g->code, g->pointer[k], oly_x86_call_field(offsetof(oly_code_call, at) + 8 * (size_t)k));
     }
@@ -233,7 +235,7 @@ static void write_pointers(generator *g)
 
 static void write_pins(generator *g, const int16_t *pins, int n)
 {
-    for (int k = 0, reg = 31; k < n; k++, reg--) {
+    for (int k = 0, reg = g->n_registers[VECTORS] - 1; k < n; k++, reg--) {
         value *v = &g->value[pins[k]];
         oly_x86_bring(g, pins[k], reg);
         oly_x86_end_instruction(g);
@@ -261,7 +263,10 @@ static void write_row(generator *g, const int16_t *pins, int n_pins)
     x86_load(c, RAX, oly_x86_call_field(offsetof(oly_code_call, tail)));
     x86_test(c, RAX);
     size_t no_tail = x86_jump(c, X86_ZERO);
-    emit_mask(g, X86_OP(3, 1, 0x92), 16, TAIL_MASK, 0, x86_register(RAX));
+    if (is_avx2(g))
+        oly_avx2_start_rest(g);
+    else
+        emit_mask(g, X86_OP(3, 1, 0x92), 16, TAIL_MASK, 0, x86_register(RAX));
     write_elements(g, true);
     x86_land(c, no_tail);
 }
@@ -290,7 +295,7 @@ static void write_function(generator *g, const int16_t *pins, int n_pins)
     x86_move(c, RAX, RSP);
     x86_add_number(c, RSP, -FRAME);
     x86_and_number(c, RSP, -64);
-    x86_store(c, x86_memory(RSP, 64 * MOST_SLOTS), RAX);
+    x86_store(c, x86_memory(RSP, FRAME_CALLER), RAX);
     size_t row = c->used;
     write_row(g, pins, n_pins);
     for (int k = 0; k < g->n_operands; k++) {
@@ -299,7 +304,7 @@ static void write_function(generator *g, const int16_t *pins, int n_pins)
     }
     x86_count_down(c, oly_x86_call_field(offsetof(oly_code_call, rows)));
     x86_jump_back(c, X86_NOT_ZERO, row);
-    x86_load(c, RSP, x86_memory(RSP, 64 * MOST_SLOTS));
+    x86_load(c, RSP, x86_memory(RSP, FRAME_CALLER));
     for (size_t k = sizeof saved; k-- > 0;)
         x86_pop(c, saved[k]);
     x86_return(c);
@@ -314,7 +319,7 @@ static int choose_pins(generator *g, int16_t *pins)
         int best = -1;
         for (int k = 0; k < g->n_values; k++) {
             const value *v = &g->value[k];
-            if (v->invariant && v->uses > 0 && v->dtype != OLY_BOOL && !kept[k] &&
+            if (v->invariant && v->uses > 0 && kind_of(g, k) == VECTORS && !kept[k] &&
                 (best < 0 || v->uses > g->value[best].uses))
                 best = k;
         }
@@ -333,10 +338,10 @@ size_t oly_code_write(const oly_tile_program *program, const oly_code_form *form
     int16_t pins[32];
     g.program = program;
     g.form = form;
-    g.code = (x86_code){.bytes = bytes, .room = room, .evex = true};
+    g.code = (x86_code){.bytes = bytes, .room = room, .evex = strcmp(oly_kernels_isa(), "avx512") == 0};
     g.rest = g.counts = g.failed = false;
-    g.n_registers[VECTORS] = 32;
-    g.n_registers[MASKS] = 6;
+    g.n_registers[VECTORS] = is_avx2(&g) ? 16 : 32;
+    g.n_registers[MASKS] = is_avx2(&g) ? 0 : 6;
     memset(g.most, 0, sizeof g.most);
     if (!takes(&g))
         return 0;

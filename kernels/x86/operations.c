@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The instructions that compute each tile operation, as the formulas of kernels/cpu/elementwise*.c and convert.c do. See
- * generator.h. */
-#include "x86/generator.h"
+/* The instructions that compute each tile operation, as the formulas of kernels/cpu/elementwise*.c and convert.c do: those that
+ * AVX-512 and AVX2 share, and AVX-512's own (AVX2's: avx2.c). See generator.h. */
+#include "x86/operation.h"
 #if defined(__x86_64__)
 
-enum {
-    EQUAL = 0,
-    LESS = 1,
-    LESS_EQUAL = 2,
-    UNORDERED = 3,
-    NOT_EQUAL = 4,
-    NOT_LESS = 5,
-    ABOVE = 6,
-    FLOAT_GREATER_EQUAL = 13,
-    FLOAT_GREATER = 14
-};
 enum {
     K_AND = X86_OP(0, 1, 0x41),
     K_AND_NOT = X86_OP(0, 1, 0x42),
@@ -24,47 +13,11 @@ enum {
     K_DIFFERENT = X86_OP(0, 1, 0x47)
 };
 
-static bool is_float(int dtype)
-{
-    return dtype == OLY_FLOAT16 || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
-}
-static bool is_signed(int dtype)
-{
-    return dtype >= OLY_INT8 && dtype <= OLY_INT64;
-}
-static bool is_whole(int dtype)
-{
-    return dtype >= OLY_INT8 && dtype <= OLY_UINT64;
-}
 static bool is_short(int dtype) /* an integer of 8 or 16 bits */
 {
     return is_whole(dtype) && oly_element_bytes[dtype] < 4;
 }
 
-/* What is being written: instruction i with operands in[], of elements of `size` bytes in vectors of `bytes`. */
-typedef struct written {
-    generator *g;
-    int i, dtype, size, bytes, out;
-    const int16_t *in;
-    bool wide;
-} written;
-
-static bool again(const written *w, int k)
-{
-    return w->g->next[w->i][k] != NEVER;
-}
-static int source(const written *w, int k)
-{
-    return oly_x86_source(w->g, w->in[k]);
-}
-static x86_place operand(const written *w, int k)
-{
-    return oly_x86_operand(w->g, w->in[k], again(w, k));
-}
-static int result(const written *w)
-{
-    return oly_x86_result(w->g, w->out);
-}
 /* A constant by the size of the elements. */
 static common_constant of_size(const written *w, common_constant of_2, common_constant of_4, common_constant of_8)
 {
@@ -74,20 +27,10 @@ static x86_place common(const written *w, common_constant of_2, common_constant 
 {
     return oly_x86_operand(w->g, oly_x86_common(w->g, of_size(w, of_2, of_4, of_8)), true);
 }
-static uint32_t float_op(const written *w, int opcode)
-{
-    return w->size == 2 ? X86_OP(0, 5, opcode) : X86_OP(w->wide, 1, opcode);
-}
 /* Of all bits, for which float16 has no instructions of its own. */
 static uint32_t bits_op(const written *w, int opcode, int opcode_of_integers)
 {
     return w->size == 2 ? X86_OP(1, 1, opcode_of_integers) : float_op(w, opcode);
-}
-static int zeros(const written *w)
-{
-    int zero = oly_x86_take(w->g, VECTORS);
-    emit(w->g, X86_OP(1, 1, 0xef), 0, w->bytes, zero, zero, x86_register(zero));
-    return zero;
 }
 /* to = from where the mask is set; zeroing: else 0. */
 static void move_where(const written *w, int k, bool zeroing, int to, int from)
@@ -98,8 +41,7 @@ static void move_where(const written *w, int k, bool zeroing, int to, int from)
 
 /* -- operations of one instruction ------------------------------------------------------------------------------------- */
 
-/* Its opcode; 0: there is none. */
-static uint32_t binary_op(int op, int dtype)
+uint32_t oly_x86_binary_op(int op, int dtype)
 {
     int wide = dtype == OLY_FLOAT64, map = dtype == OLY_FLOAT16 ? 5 : 1;
     if (is_float(dtype))
@@ -210,7 +152,7 @@ static void write_not(const written *w)
 
 /* -- comparing and choosing ------------------------------------------------------------------------------------------------- */
 
-static int predicate(int op, int dtype)
+int oly_x86_predicate(int op, int dtype)
 {
     switch (op) {
     case OLY_TILE_eq: return EQUAL;
@@ -280,10 +222,10 @@ static void write_negative(const written *w)
     }
     int zero = zeros(w);
     x86_place x = operand(w, 0);
-    emit(w->g, binary_op(OLY_TILE_sub, w->dtype), w->size == 8, w->bytes, result(w), zero, x);
+    emit(w->g, oly_x86_binary_op(OLY_TILE_sub, w->dtype), w->size == 8, w->bytes, result(w), zero, x);
 }
 
-static void copy(const written *w, uint32_t op, int bytes)
+void oly_x86_copy(const written *w, uint32_t op, int bytes)
 {
     int x = source(w, 0);
     emit(w->g, op, 0, bytes, result(w), 0, x86_register(x));
@@ -299,7 +241,7 @@ static void write_magnitude(const written *w)
         x86_place x = operand(w, 0);
         emit(w->g, X86_OP(1, 2, 0x1c + (w->size == 8 ? 3 : w->size / 2)), w->size == 8, w->bytes, result(w), 0, x);
     } else {
-        copy(w, X86_OP(0, 1, 0x28), w->bytes);
+        oly_x86_copy(w, X86_OP(0, 1, 0x28), w->bytes);
     }
 }
 
@@ -390,8 +332,7 @@ static int between(int shorter, int longer)
     return shorter == 4 ? 5 : shorter == 2 ? (longer == 4 ? 3 : 4) : longer == 2 ? 0 : longer == 4 ? 1 : 2;
 }
 
-/* The instruction that converts exactly as C does; *size: of the longer vectors' elements. wide: its bit. 0: none. */
-static uint32_t conversion(int from, int to, int *size, bool *wide)
+uint32_t oly_x86_conversion(int from, int to, int *size, bool *wide)
 {
     int a = oly_element_bytes[from], b = oly_element_bytes[to];
     *size = a > b ? a : b;
@@ -460,7 +401,7 @@ static void write_convert(const written *w, int to)
         return;
     }
     if (w->dtype == to) {
-        copy(w, X86_OP(0, 1, 0x28), w->bytes);
+        oly_x86_copy(w, X86_OP(0, 1, 0x28), w->bytes);
         return;
     }
     int x = source(w, 0), out = result(w);
@@ -478,13 +419,14 @@ static void write_convert(const written *w, int to)
         oly_x86_widen_half(w->g, wider, x);
         x = wider;
     } else if (is_short(w->dtype) && is_float(to)) { /* by way of int32 */
-        emit(w->g, conversion(w->dtype, OLY_INT32, &size, &wide), 0, vector_bytes(w->g, 4), out, 0, x86_register(x));
+        emit(w->g, oly_x86_conversion(w->dtype, OLY_INT32, &size, &wide), 0, vector_bytes(w->g, 4), out, 0,
+             x86_register(x));
         f.dtype = OLY_INT32;
         x = out;
     }
     int by = to == OLY_FLOAT16 ? OLY_FLOAT32 : to;
     if (f.dtype != by) {
-        uint32_t op = conversion(f.dtype, by, &size, &wide);
+        uint32_t op = oly_x86_conversion(f.dtype, by, &size, &wide);
         emit(w->g, op, wide, vector_bytes(w->g, size), out, 0, x86_register(x));
         if (is_float(f.dtype) && is_whole(by))
             saturate(&f, x, out, by);
@@ -512,7 +454,7 @@ static void write_counter(const written *w, int to)
     }
     int out = result(w), size;
     bool wide;
-    uint32_t op = conversion(OLY_INT32, to == OLY_INT32 || to == OLY_UINT32 ? OLY_UINT32 : to, &size, &wide);
+    uint32_t op = oly_x86_conversion(OLY_INT32, to == OLY_INT32 || to == OLY_UINT32 ? OLY_UINT32 : to, &size, &wide);
     emit(g, op, wide, vector_bytes(g, size), out, 0, x86_register(count));
 }
 
@@ -539,10 +481,10 @@ static bool knows_conversion(int from, int to)
     from = from == OLY_FLOAT16 ? OLY_FLOAT32 : held(from);
     to = half ? OLY_FLOAT32 : to;
     return from == OLY_BOOL || to == OLY_BOOL || from == to || (is_whole(from) && is_whole(to)) ||
-           (is_short(from) && is_float(to)) || conversion(from, to, &size, &wide) != 0;
+           (is_short(from) && is_float(to)) || oly_x86_conversion(from, to, &size, &wide) != 0;
 }
 
-bool oly_x86_knows(const oly_tile_instruction *c)
+static bool knows(const oly_tile_instruction *c)
 {
     int dtype = held(c->dtype);
     bool number = is_float(dtype) || is_whole(dtype), swapped, negated;
@@ -572,7 +514,12 @@ bool oly_x86_knows(const oly_tile_instruction *c)
     }
     if (c->dtype == OLY_BOOL)
         return mask_op(c->op, &swapped, &negated) != 0;
-    return predicate(c->op, dtype) >= 0 || binary_op(c->op, dtype) != 0;
+    return oly_x86_predicate(c->op, dtype) >= 0 || oly_x86_binary_op(c->op, dtype) != 0;
+}
+
+bool oly_x86_knows(const generator *g, const oly_tile_instruction *c)
+{
+    return knows(c) && (!is_avx2(g) || oly_avx2_knows(c));
 }
 
 /* May the result have more digits than the operands? */
@@ -596,7 +543,7 @@ static void write(const written *w, const oly_tile_instruction *c)
     switch (c->op) {
     case OLY_TILE_iota: write_counter(w, c->to); return;
     case OLY_TILE_select: write_select(w); return;
-    case OLY_TILE_copy: copy(w, X86_OP(0, 1, 0x28), w->bytes); return;
+    case OLY_TILE_copy: oly_x86_copy(w, X86_OP(0, 1, 0x28), w->bytes); return;
     case OLY_TILE_convert: write_convert(w, held(c->to)); return;
     case OLY_TILE_neg: write_negative(w); return;
     case OLY_TILE_abs: write_magnitude(w); return;
@@ -604,7 +551,7 @@ static void write(const written *w, const oly_tile_instruction *c)
         if (w->size == 1)
             write_byte_product(w, 0, 0);
         else
-            write_square(w, binary_op(OLY_TILE_mul, w->dtype));
+            write_square(w, oly_x86_binary_op(OLY_TILE_mul, w->dtype));
         return;
     case OLY_TILE_sign: write_sign(w); return;
     case OLY_TILE_sqrt: {
@@ -625,18 +572,18 @@ static void write(const written *w, const oly_tile_instruction *c)
         write_mask(w, c->op);
     else if (larger && is_float(w->dtype))
         write_larger(w, c->op == OLY_TILE_min);
-    else if (predicate(c->op, w->dtype) >= 0)
-        write_compare(w, predicate(c->op, w->dtype));
+    else if (oly_x86_predicate(c->op, w->dtype) >= 0)
+        write_compare(w, oly_x86_predicate(c->op, w->dtype));
     else if (c->op == OLY_TILE_mul && w->size == 1)
         write_byte_product(w, 0, 1);
     else
-        write_binary(w, binary_op(c->op, w->dtype));
+        write_binary(w, oly_x86_binary_op(c->op, w->dtype));
 }
 
 void oly_x86_operate(generator *g, int i)
 {
     const oly_tile_instruction *c = &g->program->instructions[i];
-    int size = held_bytes(c->dtype), out = g->program->n_loads + i;
+    int size = held_bytes(g, c->dtype), out = g->program->n_loads + i;
     written w = {.g = g,
                  .i = i,
                  .dtype = held(c->dtype),
@@ -645,7 +592,8 @@ void oly_x86_operate(generator *g, int i)
                  .out = out,
                  .in = g->in[i],
                  .wide = size == 8};
-    write(&w, c);
+    if (!is_avx2(g) || !oly_avx2_write(&w, c))
+        write(&w, c);
     if (is_widened(c->to) && rounds(c))
         oly_x86_round_half(g, c->to, g->value[out].reg);
 }

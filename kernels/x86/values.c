@@ -8,7 +8,7 @@
 
 enum { MOVE_K_FROM_MEMORY = X86_OP(0, 1, 0x90), MOVE_K_TO_MEMORY = X86_OP(0, 1, 0x91) };
 
-const uint64_t oly_code_common[8 + N_COMMON] = {
+const uint64_t oly_code_common[COMMON_WORDS] = {
     0x0000000100000000,
     0x0000000300000002,
     0x0000000500000004,
@@ -41,6 +41,12 @@ const uint64_t oly_code_common[8 + N_COMMON] = {
     [8 + INFINITY_F16] = 0x7c00,
     [8 + ONE_F16] = 0x3c00,
     [8 + MINUS_ONE_F16] = 0xbc00,
+    [8 + TWO_TO_16_F32] = 0x47800000,
+    [8 + TWO_TO_52_F64] = 0x4330000000000000,
+    [COMMON_ONES] = UINT64_MAX,
+    UINT64_MAX,
+    UINT64_MAX,
+    UINT64_MAX,
 };
 
 /* -- float16 ----------------------------------------------------------------------------------------------------------------- */
@@ -124,7 +130,9 @@ static void move_eight(generator *g, int reg, x86_place at, bool store)
 static void move_vector(generator *g, int reg, x86_place at, int element, bool store)
 {
     int mask = g->rest ? TAIL_MASK : 0;
-    if (element == 1 && g->lanes == 8 && !g->rest)
+    if (is_avx2(g) && g->rest)
+        oly_avx2_move_rest(g, reg, at, element, store);
+    else if (element == 1 && g->lanes == 8 && !g->rest)
         move_eight(g, reg, at, store);
     else
         emit_masked(g, move_op(element, store), element == 8 || element == 2, vector_bytes(g, element), mask,
@@ -192,7 +200,7 @@ void oly_x86_round_half(generator *g, int dtype, int reg)
     emit_masked(g, X86_OP(0, 1, 0x28), 0, bytes, k, false, reg, 0, x86_register(last));
 }
 
-/* -- bools as masks ---------------------------------------------------------------------------------------------------------- */
+/* -- bools in mask registers ---------------------------------------------------------------------------------------------------------- */
 
 static void bytes_to_mask(generator *g, int k, int bytes)
 {
@@ -217,7 +225,7 @@ static void spread(generator *g, int reg, x86_place at, int element)
 {
     static const uint32_t op[] = {
         [1] = X86_OP(1, 2, 0x78), [2] = X86_OP(1, 2, 0x79), [4] = X86_OP(1, 2, 0x18), [8] = X86_OP(1, 2, 0x19)};
-    emit(g, op[element], element == 8, vector_bytes(g, element), reg, 0, at);
+    emit(g, op[element], element == 8 && !is_avx2(g), vector_bytes(g, element), reg, 0, at);
 }
 
 void oly_x86_bring(generator *g, int number, int reg)
@@ -225,7 +233,9 @@ void oly_x86_bring(generator *g, int number, int reg)
     const value *v = &g->value[number];
     if (v->home == IN_ROW) {
         x86_place at = row_element(g, v->which, oly_element_bytes[v->dtype]);
-        if (v->dtype == OLY_BOOL)
+        if (v->dtype == OLY_BOOL && is_avx2(g))
+            oly_avx2_bring_bools(g, reg, at);
+        else if (v->dtype == OLY_BOOL)
             bring_bools(g, reg, at);
         else if (is_widened(v->dtype))
             widen_half(g, v->dtype, reg, at, g->rest ? TAIL_MASK : 0);
@@ -234,7 +244,9 @@ void oly_x86_bring(generator *g, int number, int reg)
     } else if (v->home == SLOT && kind_of(g, number) == MASKS) {
         emit_mask(g, MOVE_K_FROM_MEMORY, 16, reg, 0, slot_at(v->which));
     } else if (v->home == SLOT) {
-        emit(g, move_op(4, false), 0, vector_bytes(g, held_bytes(v->dtype)), reg, 0, slot_at(v->which));
+        emit(g, move_op(4, false), 0, vector_bytes(g, held_bytes(g, v->dtype)), reg, 0, slot_at(v->which));
+    } else if (v->dtype == OLY_BOOL && is_avx2(g)) {
+        oly_avx2_bring_scalar_bool(g, reg, scalar_at(g, v));
     } else if (v->dtype == OLY_BOOL) {
         bring_scalar_bool(g, reg, scalar_at(g, v));
     } else {
@@ -256,7 +268,9 @@ static void put_bools(generator *g, int operand, int from)
 void oly_x86_put(generator *g, int operand, int number)
 {
     int reg = oly_x86_source(g, number), dtype = g->value[number].dtype;
-    if (dtype == OLY_BOOL)
+    if (dtype == OLY_BOOL && is_avx2(g))
+        oly_avx2_put_bools(g, row_element(g, operand, 1), reg);
+    else if (dtype == OLY_BOOL)
         put_bools(g, operand, reg);
     else if (is_widened(dtype))
         put_half(g, dtype, reg, row_element(g, operand, 2));
@@ -284,7 +298,7 @@ void oly_x86_save(generator *g, int number)
     if (kind_of(g, number) == MASKS)
         emit_mask(g, MOVE_K_TO_MEMORY, 16, v->reg, 0, slot_at(slot));
     else
-        emit(g, move_op(4, true), 0, vector_bytes(g, held_bytes(v->dtype)), v->reg, 0, slot_at(slot));
+        emit(g, move_op(4, true), 0, vector_bytes(g, held_bytes(g, v->dtype)), v->reg, 0, slot_at(slot));
 }
 
 /* The register whose value is read again last; -1: none may lose its value. */
@@ -367,14 +381,14 @@ x86_place oly_x86_operand(generator *g, int number, bool again)
 {
     const value *v = &g->value[number];
     int element = oly_element_bytes[v->dtype];
-    bool masked = g->rest && v->home == IN_ROW;
-    if (v->reg >= 0 || v->dtype == OLY_BOOL || masked || element < 4)
+    bool masked = g->rest && v->home == IN_ROW, broadcasts = v->home >= SCALAR && v->home <= COMMON;
+    if (v->reg >= 0 || v->dtype == OLY_BOOL || masked || element < 4 || (broadcasts && is_avx2(g)))
         return x86_register(oly_x86_source(g, number));
     if (v->home == IN_ROW && !again)
         return row_element(g, v->which, element);
     if (v->home == SLOT && !again)
         return slot_at(v->which);
-    if (v->home >= SCALAR && v->home <= COMMON) {
+    if (broadcasts) {
         if (g->counts)
             g->value[number].uses++;
         x86_place at = scalar_at(g, v);

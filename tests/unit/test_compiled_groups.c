@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Machine code of tile programs has the interpreter's bits: random programs of every operation and element type that it
- * takes, on boxes of every form, in chunks; code is really used; where memory cannot be made executable everything is
- * interpreted; the table of code is bounded.
+ * takes, on boxes of every form, in chunks; each operation on rows of every length that end where memory does; with each instruction set
+ * that has code; code is really used; where memory cannot be made executable everything is interpreted; the table of code is
+ * bounded.
  *   COMPILED_CASES=first,last   others */
 #include "check_kernels.h"
 #include "machine_code.h"
@@ -19,8 +20,15 @@
 
 enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
 
-static const uint8_t types[] = {OLY_BOOL,  OLY_INT8,   OLY_INT16,   OLY_UINT8,    OLY_UINT16,  OLY_INT32,  OLY_UINT32,
-                                OLY_INT64, OLY_UINT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_FLOAT32, OLY_FLOAT64};
+/* The last six only with AVX-512. */
+static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY_UINT64,  OLY_FLOAT32, OLY_FLOAT64,
+                                OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16};
+static bool all_types; /* does the instruction set have code for all of them? */
+
+static int n_types(void)
+{
+    return all_types ? COUNT(types) : COUNT(types) - 6;
+}
 
 typedef struct random_case {
     oly_tile_instruction code[MOST_OPERATIONS];
@@ -87,8 +95,10 @@ static bool is_half(int dtype)
 static bool is_converted(int from, int to)
 {
     bool real = is_half(from) || from == OLY_FLOAT32 || from == OLY_FLOAT64;
-    bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
+    bool whole = to >= OLY_INT8 && to <= OLY_UINT64, real_to = to == OLY_FLOAT32 || to == OLY_FLOAT64;
     if (is_half(to) && from == OLY_FLOAT64)
+        return false;
+    if (!all_types && ((real && to == OLY_INT64) || (real_to && (from == OLY_INT64 || from == OLY_UINT64))))
         return false;
     return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
 }
@@ -173,9 +183,9 @@ static void draw_case(random_case *c, uint64_t seed)
     state = seed * 0x9e3779b97f4a7c15u + 1;
     random_bits();
     draw_box(c);
-    c->n_types = 1 + draw(draw(4) ? 4 : COUNT(types));
+    c->n_types = 1 + draw(draw(4) ? 4 : n_types());
     for (int k = 0; k < c->n_types; k++)
-        c->types[k] = types[draw(COUNT(types))];
+        c->types[k] = types[draw(n_types())];
     int loads = 1 + draw(MOST_LOADS), stores = 1 + draw(MOST_STORES), operations = 2 + draw(MOST_OPERATIONS - 2);
     for (int l = 0; l < loads; l++) {
         int dtype = a_type(c);
@@ -237,9 +247,26 @@ static void compare_case(random_case *c, uint64_t seed)
             }
 }
 
-static void code_has_the_interpreters_bits(void **unused)
+/* Runs a check with each instruction set of this CPU that has code. */
+static void on_each_with_code(void (*check)(void))
 {
-    (void)unused;
+    for (int k = 0; k < COUNT(instruction_sets); k++) {
+        if (oly_kernels_choose(instruction_sets[k]) != OLY_OK) {
+            oly_drop_message();
+            continue;
+        }
+        all_types = strcmp(instruction_sets[k], "avx512") == 0;
+        oly_group_forget();
+        if (oly_code_available())
+            check();
+    }
+    assert_int_equal(oly_kernels_choose(""), OLY_OK);
+    all_types = strcmp(oly_kernels_isa(), "avx512") == 0;
+    oly_group_forget();
+}
+
+static void check_random_programs(void)
+{
     static random_case c;
     unsigned long first = 1, last = 400;
     const char *cases = getenv("COMPILED_CASES");
@@ -253,13 +280,11 @@ static void code_has_the_interpreters_bits(void **unused)
     }
     oly_group_counts end = oly_group_counted();
     oly_group_compile_after(before);
-    if (!oly_code_available())
-        return;
     assert_true(end.runs - start.runs > (int64_t)(last - first) / 2);
     assert_true(end.compiled > start.compiled && end.refused == start.refused);
     assert_true(end.bytes <= (int64_t)1024 * 65536);
-    printf("%d programs, %d runs, %.1f us each to compile\n", (int)(end.compiled - start.compiled),
-           (int)(end.runs - start.runs),
+    printf("%s: %d programs, %d runs, %.1f us each to compile\n", oly_kernels_isa(),
+           (int)(end.compiled - start.compiled), (int)(end.runs - start.runs),
            (double)(end.ticks - start.ticks) / 1e3 / (double)(end.compiled - start.compiled));
 }
 
@@ -280,10 +305,134 @@ static void float16_may_be_computed_as_float32(void **unused)
     oly_group_compile_after(before);
 }
 
-/* Threads compute the chunks of one step, and code becomes ready while they do. */
-static void chunks_fit_whenever_code_is_ready(void **unused)
+static void code_has_the_interpreters_bits(void **unused)
 {
     (void)unused;
+    on_each_with_code(check_random_programs);
+}
+
+/* -- one operation ------------------------------------------------------------------------------------------------------------ */
+
+enum { LONGEST = 70, PAGE = 4096 };
+
+/* Memory of which the last byte is in front of a page that must not be touched. */
+static char *before_the_end(void)
+{
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
+    return pages + PAGE;
+}
+
+typedef struct single {
+    char *in[3], *out[2]; /* where their memory ends */
+    int op, from, to, n_in;
+} single;
+
+/* The operation, and if `mixed` one of float64 beside it, so that vectors have fewer elements than its type needs. */
+static void check_single(const single *s, int n, int scalars, bool mixed)
+{
+    oly_tile_instruction code[2] = {
+        {.op = (uint16_t)s->op,
+         .dtype = (uint8_t)s->from,
+         .to = (uint8_t)s->to,
+         .in = {0, s->n_in > 1 ? 1 : -1, s->n_in > 2 ? 2 : -1},
+         .out = 3},
+        {.op = OLY_TILE_splat, .dtype = OLY_FLOAT64, .to = OLY_FLOAT64, .in = {-1, -1, -1}, .out = 4}};
+    int16_t load_register[] = {0, 1, 2}, store_register = 3;
+    uint8_t load_dtype[3], store_dtype = (uint8_t)s->to;
+    oly_tile_operand loads[3], store[2];
+    size_t size = oly_dtype_size((oly_dtype)s->to);
+    for (int k = 0; k < s->n_in; k++) {
+        bool scalar = scalars >> k & 1;
+        load_dtype[k] = (uint8_t)(s->op == OLY_TILE_select && k == 0 ? OLY_BOOL : s->from);
+        loads[k] = (oly_tile_operand){s->in[k] - (scalar ? 1 : n) * (int64_t)oly_dtype_size((oly_dtype)load_dtype[k]),
+                                      {!scalar}};
+    }
+    oly_tile_program p = {1 + mixed, code, s->n_in, 1, load_register, load_dtype, &store_register, &store_dtype, 5};
+    oly_tile_box box = {1, {n}, {3}, {100}};
+    for (int way = 0; way < 2; way++) {
+        store[way] = (oly_tile_operand){s->out[way] - (size_t)n * size, {1}};
+        memset(s->out[way] - (LONGEST + 1) * size, 0xee, (LONGEST + 1) * size);
+    }
+    oly_tile_run(&p, &box, loads, &store[0], 0, 1);
+    oly_group_run_rows(&p, &box, loads, &store[1]);
+    for (int i = 0; i <= LONGEST; i++)
+        if (!same(s->to, s->out[0] - (LONGEST + 1) * size, s->out[1] - (LONGEST + 1) * size, (size_t)i))
+            fail_msg("%s: operation %d from type %d to %d: %d elements, scalars %d, mixed %d: element %d differs",
+                     oly_kernels_isa(), s->op, s->from, s->to, n, scalars, mixed, i - (LONGEST + 1 - n));
+}
+
+static void check_lengths(single *s)
+{
+    for (int k = 0; k < s->n_in; k++) {
+        int dtype = s->op == OLY_TILE_select && k == 0 ? OLY_BOOL : s->from;
+        fill_with_specials(dtype, s->in[k] - LONGEST * oly_dtype_size((oly_dtype)dtype), LONGEST);
+    }
+    for (int n = 1; n <= LONGEST; n++)
+        for (int scalars = 0; scalars < 1 << s->n_in; scalars++)
+            check_single(s, n, scalars, (n + scalars) & 1);
+}
+
+static void check_operations_of(single *s, int type)
+{
+    static const struct {
+        uint16_t op;
+        uint8_t operands, on; /* on: 1 bools, 2 integers, 4 floats, 8 halves */
+        bool to_bool;
+    } known[] = {
+        {OLY_TILE_add, 2, 15, false},        {OLY_TILE_sub, 2, 14, false},    {OLY_TILE_mul, 2, 15, false},
+        {OLY_TILE_div, 2, 12, false},        {OLY_TILE_max, 2, 15, false},    {OLY_TILE_min, 2, 15, false},
+        {OLY_TILE_and, 2, 3, false},         {OLY_TILE_or, 2, 3, false},      {OLY_TILE_xor, 2, 3, false},
+        {OLY_TILE_eq, 2, 15, true},          {OLY_TILE_ne, 2, 15, true},      {OLY_TILE_lt, 2, 15, true},
+        {OLY_TILE_le, 2, 15, true},          {OLY_TILE_gt, 2, 15, true},      {OLY_TILE_ge, 2, 15, true},
+        {OLY_TILE_neg, 1, 14, false},        {OLY_TILE_abs, 1, 14, false},    {OLY_TILE_square, 1, 14, false},
+        {OLY_TILE_sign, 1, 12, false},       {OLY_TILE_sqrt, 1, 12, false},   {OLY_TILE_floor, 1, 12, false},
+        {OLY_TILE_ceil, 1, 12, false},       {OLY_TILE_round, 1, 12, false},  {OLY_TILE_is_finite, 1, 12, true},
+        {OLY_TILE_fma, 3, 4, false},         {OLY_TILE_select, 3, 15, false}, {OLY_TILE_not, 1, 1, false},
+        {OLY_TILE_logical_not, 1, 1, false},
+    };
+    bool wide = type == OLY_FLOAT32 || type == OLY_FLOAT64;
+    int kind = type == OLY_BOOL ? 1 : is_half(type) ? 8 : wide ? 4 : 2;
+    s->from = type;
+    for (int k = 0; k < COUNT(known); k++)
+        if (known[k].on & kind) {
+            s->op = known[k].op;
+            s->n_in = known[k].operands;
+            s->to = known[k].to_bool ? OLY_BOOL : type;
+            check_lengths(s);
+        }
+    s->op = OLY_TILE_convert;
+    s->n_in = 1;
+    for (int k = 0; k < n_types(); k++) {
+        s->to = types[k];
+        if (is_converted(type, s->to))
+            check_lengths(s);
+    }
+}
+
+static void check_operations(void)
+{
+    single s = {
+        {before_the_end(), before_the_end(), before_the_end()}, {before_the_end(), before_the_end()}, 0, 0, 0, 0};
+    int64_t before = oly_group_compile_after(0);
+    oly_group_counts start = oly_group_counted();
+    for (int k = 0; k < n_types(); k++)
+        check_operations_of(&s, types[k]);
+    oly_group_counts end = oly_group_counted();
+    oly_group_compile_after(before);
+    assert_true(end.compiled > start.compiled && end.refused == start.refused);
+}
+
+static void operations_of_every_length(void **unused)
+{
+    (void)unused;
+    on_each_with_code(check_operations);
+}
+
+/* Threads compute the chunks of one step, and code becomes ready while they do. */
+static void check_chunks(void)
+{
     static random_case c;
     int64_t before = oly_group_compile_after(0);
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -296,6 +445,12 @@ static void chunks_fit_whenever_code_is_ready(void **unused)
         compare_case(&c, seed);
     }
     oly_group_compile_after(before);
+}
+
+static void chunks_fit_whenever_code_is_ready(void **unused)
+{
+    (void)unused;
+    on_each_with_code(check_chunks);
 }
 
 /* x = 2 x + 1 in place, in a process that may not make memory executable. */
@@ -342,7 +497,8 @@ static void denied_memory_is_no_error(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(code_has_the_interpreters_bits), cmocka_unit_test(float16_may_be_computed_as_float32),
+        cmocka_unit_test(code_has_the_interpreters_bits),    cmocka_unit_test(float16_may_be_computed_as_float32),
+        cmocka_unit_test(code_has_the_interpreters_bits),    cmocka_unit_test(operations_of_every_length),
         cmocka_unit_test(chunks_fit_whenever_code_is_ready), cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
