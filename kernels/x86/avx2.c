@@ -24,6 +24,7 @@ enum {
     BLEND = X86_OP(1, 3, 0x4c), /* by bytes: of the last operand where the mask has ones */
     FLOAT_OF_INT_32 = X86_OP(0, 1, 0x5b),
     WIDEN_UNSIGNED_32 = X86_OP(1, 2, 0x35),
+    BLEND_32 = X86_OP(1, 3, 0x02), /* by a number: bit k: of the last operand in element k */
     FROM_GENERAL = X86_OP(1, 1, 0x6e),
     SPREAD_32 = X86_OP(1, 2, 0x18)
 };
@@ -257,6 +258,27 @@ static void convert_unsigned_to_float64(const written *w)
     emit(w->g, X86_OP(1, 1, 0x5c), 0, bytes, to, to, x86_register(base));
 }
 
+/* The halves as last bits of numbers from 2^84 and from 2^52 on: taking those from the upper one is exact, so that the sum of both is
+ * rounded once. A signed number has 2^63 added first. */
+static void convert_long_to_float64(const written *w)
+{
+    bool has_sign = is_signed(w->dtype);
+    int x = source(w, 0), base = common_register(w, TWO_TO_52_F64), upper_base = common_register(w, TWO_TO_84_F64);
+    int bases = common_register(w, has_sign ? TWO_TO_84_63_AND_52_F64 : TWO_TO_84_AND_52_F64);
+    int upper = oly_x86_take(w->g, VECTORS), to;
+    if (has_sign) {
+        on_registers(w, XOR, upper, x, common_register(w, SIGN_64));
+        shift(w, SHIFT_64, RIGHT, upper, upper, 32);
+    } else {
+        shift(w, SHIFT_64, RIGHT, upper, x, 32);
+    }
+    to = result(w);
+    on_registers(w, OR, upper, upper, upper_base);
+    on_registers(w, X86_OP(1, 1, 0x5c), upper, upper, bases);
+    emit_immediate(w->g, BLEND_32, 0, w->bytes, to, x, x86_register(base), 0xaa);
+    on_registers(w, X86_OP(1, 1, 0x58), to, to, upper);
+}
+
 /* Compares x; the mask is one of elements of 4 bytes. */
 static int compared_for_32(const written *w, int how, int x, int y)
 {
@@ -291,6 +313,8 @@ static bool write_convert(const written *w, int to)
         convert_unsigned_to_float32(w);
     } else if (w->dtype == OLY_UINT32 && to == OLY_FLOAT64) {
         convert_unsigned_to_float64(w);
+    } else if (is_whole(w->dtype) && w->size == 8 && to == OLY_FLOAT64) {
+        convert_long_to_float64(w);
     } else if (is_float(w->dtype) && to == OLY_INT32) {
         convert_to_int32(w);
     } else if (is_whole(w->dtype) && is_whole(to) && w->size > oly_element_bytes[to]) {
@@ -337,7 +361,7 @@ bool oly_avx2_knows(const oly_tile_instruction *c)
         return true;
     if (is_float(c->dtype) && is_whole(c->to))
         return c->to == OLY_INT32;
-    return !(is_whole(c->dtype) && is_float(c->to)) || oly_element_bytes[c->dtype] == 4;
+    return !(is_whole(c->dtype) && c->to == OLY_FLOAT32) || oly_element_bytes[c->dtype] == 4;
 }
 
 bool oly_avx2_write(const written *w, const oly_tile_instruction *c)

@@ -51,6 +51,9 @@ typedef enum common_constant {
     MINUS_ONE_F16,
     TWO_TO_16_F32,
     TWO_TO_52_F64,
+    TWO_TO_84_F64,
+    TWO_TO_84_AND_52_F64,
+    TWO_TO_84_63_AND_52_F64, /* 2^84 + 2^63 + 2^52 */
     N_COMMON
 } common_constant;
 /* The numbers 0 to 15 as int32, the constants above, and 32 bytes of ones followed by 32 of zeros. */

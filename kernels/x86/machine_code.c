@@ -116,7 +116,10 @@ static void name_common(generator *g)
                                              [ONE_F16] = OLY_INT16,
                                              [MINUS_ONE_F16] = OLY_INT16,
                                              [TWO_TO_16_F32] = OLY_FLOAT32,
-                                             [TWO_TO_52_F64] = OLY_FLOAT64};
+                                             [TWO_TO_52_F64] = OLY_FLOAT64,
+                                             [TWO_TO_84_F64] = OLY_FLOAT64,
+                                             [TWO_TO_84_AND_52_F64] = OLY_FLOAT64,
+                                             [TWO_TO_84_63_AND_52_F64] = OLY_FLOAT64};
     g->first_common = g->program->n_loads + g->program->n_instructions;
     g->n_values = g->first_common + N_COMMON;
     for (int k = 0; k < N_COMMON; k++)

@@ -95,10 +95,10 @@ static bool is_half(int dtype)
 static bool is_converted(int from, int to)
 {
     bool real = is_half(from) || from == OLY_FLOAT32 || from == OLY_FLOAT64;
-    bool whole = to >= OLY_INT8 && to <= OLY_UINT64, real_to = to == OLY_FLOAT32 || to == OLY_FLOAT64;
+    bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
     if (is_half(to) && from == OLY_FLOAT64)
         return false;
-    if (!all_types && ((real && to == OLY_INT64) || (real_to && (from == OLY_INT64 || from == OLY_UINT64))))
+    if (!all_types && ((real && to == OLY_INT64) || (to == OLY_FLOAT32 && (from == OLY_INT64 || from == OLY_UINT64))))
         return false;
     return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
 }
