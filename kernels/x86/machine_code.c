@@ -41,7 +41,7 @@ static bool goes_by_float32(const oly_tile_instruction *c)
 static bool takes(generator *g)
 {
     const oly_tile_program *p = g->program;
-    int widest = is_avx2(g) ? 4 : 1, splats = 0, counters = 0;
+    int widest = 1, splats = 0, counters = 0;
     g->lanes = longest_vector(g); /* of bools alone */
     if (p->n_instructions > MOST_INSTRUCTIONS || p->n_stores > OLY_TILE_REGISTERS)
         return false;
@@ -62,6 +62,8 @@ static bool takes(generator *g)
             return false;
         widen(g, &widest, dtype);
     }
+    if (is_avx2(g) && widest < 4) /* bools alone: the interpreter has them in bytes, 32 in a vector */
+        return false;
     g->lanes = longest_vector(g) / widest;
     g->n_operands = p->n_loads + p->n_stores + counters;
     return splats <= OLY_CODE_CONSTANTS && g->n_operands <= OLY_CODE_OPERANDS;
@@ -337,14 +339,15 @@ static int choose_pins(generator *g, int16_t *pins)
 size_t oly_code_write(const oly_tile_program *program, const oly_code_form *form, oly_code_outline *outline,
                       uint8_t *bytes, size_t room)
 {
+    bool evex = strcmp(oly_kernels_isa(), "avx512") == 0;
     generator g;
     int16_t pins[32];
     g.program = program;
     g.form = form;
-    g.code = (x86_code){.bytes = bytes, .room = room, .evex = strcmp(oly_kernels_isa(), "avx512") == 0};
+    g.code = (x86_code){.bytes = bytes, .room = room, .evex = evex};
     g.rest = g.counts = g.failed = false;
-    g.n_registers[VECTORS] = is_avx2(&g) ? 16 : 32;
-    g.n_registers[MASKS] = is_avx2(&g) ? 0 : 6;
+    g.n_registers[VECTORS] = evex ? 32 : 16;
+    g.n_registers[MASKS] = evex ? 6 : 0;
     memset(g.most, 0, sizeof g.most);
     if (!takes(&g))
         return 0;

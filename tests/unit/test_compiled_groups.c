@@ -228,6 +228,15 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
     return memcmp(a + size * i, b + size * i, size) == 0;
 }
 
+/* With AVX2 programs of bools alone have no code. */
+static bool has_code(const random_case *c)
+{
+    for (int k = 0; k < c->registers; k++)
+        if (c->dtype[k] != OLY_BOOL)
+            return true;
+    return all_types;
+}
+
 static void compare_case(random_case *c, uint64_t seed)
 {
     int chunks = 1 + draw(4);
@@ -276,7 +285,8 @@ static void check_random_programs(void)
     oly_group_counts start = oly_group_counted();
     for (uint64_t seed = first; seed <= last; seed++) {
         draw_case(&c, seed);
-        compare_case(&c, seed);
+        if (has_code(&c))
+            compare_case(&c, seed);
     }
     oly_group_counts end = oly_group_counted();
     oly_group_compile_after(before);
@@ -371,7 +381,8 @@ static void check_lengths(single *s)
     }
     for (int n = 1; n <= LONGEST; n++)
         for (int scalars = 0; scalars < 1 << s->n_in; scalars++)
-            check_single(s, n, scalars, (n + scalars) & 1);
+            check_single(s, n, scalars,
+                         ((n + scalars) & 1) || (!all_types && s->from == OLY_BOOL && s->to == OLY_BOOL));
 }
 
 static void check_operations_of(single *s, int type)
