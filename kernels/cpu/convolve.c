@@ -51,7 +51,7 @@ static bool is_dense(int64_t depth, const int64_t *offset)
 #define BLAS_NONE(p, s, T)
 #ifdef OLY_HAS_TILES
 #define BLAS_REAL(p, s, T)                                                                                             \
-    const tiles all = {b->rows, b->width, depth, a_row, a_column, LINE, b->slide.places, false, 0};                    \
+    const tiles all = {b->rows, b->width, depth, a_row, a_column, LINE, b->slide.places, false, 0, true};              \
     tiles_##s(&all, rows, seen, out);                                                                                  \
     continue;
 #else

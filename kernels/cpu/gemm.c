@@ -24,7 +24,7 @@
 static void tiled_rows(const product *p, int64_t l, int64_t depth, int64_t width, const uint32_t *a,
                        const uint32_t *piece, uint32_t *c)
 {
-    tiles all = {p->m, width, depth, p->a_row, p->a_column, TILE_STRIP, p->c_row, l == 0, 0};
+    tiles all = {p->m, width, depth, p->a_row, p->a_column, TILE_STRIP, p->c_row, l == 0, 0, false};
     tiles_uint32_t(&all, a + l * p->a_column, piece, c);
 }
 /* Pieces whose values fit 16 bits are multiplied in pairs: sums wrap, so every way gives the same bits. */
@@ -42,7 +42,8 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
                 rows.m = p->m - i < TILE_ROWS ? p->m - i : TILE_ROWS;
                 const uint32_t *of = a + i * p->a_row;
                 uint32_t *to = c + i * p->c_row + j;
-                tiles some = {rows.m, width, (depth + 1) / 2, TILE_DEPTH / 2, 1, TILE_STRIP, p->c_row, l == 0, 0};
+                tiles some = {rows.m, width, (depth + 1) / 2, TILE_DEPTH / 2, 1, TILE_STRIP, p->c_row, l == 0,
+                              0,      false};
                 if (fit &&
                     pack_pairs(depth, rows.m, lines, TILE_DEPTH / 2, 1, of + l * p->a_column, p->a_row, p->a_column)) {
                     tiles_of_pairs(&some, lines, pairs, to);
@@ -265,7 +266,7 @@ static void rows_of_sums(int64_t height, int64_t width, int64_t depth, const flo
                          float *sums)
 {
 #ifdef OLY_HAS_TILES
-    tiles all = {height, width, depth, DEPTH, 1, NARROW_STRIP, NARROW_STRIP, false, 0};
+    tiles all = {height, width, depth, DEPTH, 1, NARROW_STRIP, NARROW_STRIP, false, 0, false};
     tiles_f32(&all, lines, piece, sums);
 #else
     for (int64_t x = 0; x < height; x++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of float32 and float64 of any size with AVX-512: parts of the operands that fit the caches are copied and multiplied in
- * registers (gemm_tile.h). Each element is summed from left to right over k, whatever the blocks, as the loops of gemm.c do for small
- * products. For gemm.c alone. */
+ * registers (gemm_tile.h). Each element is summed from left to right over BLOCK_DEPTH terms, then over these sums, whatever the other
+ * blocks: as accurate for many terms as OpenBLAS. For gemm.c alone. */
 #ifndef OLY_CPU_GEMM_BLOCKS_H
 #define OLY_CPU_GEMM_BLOCKS_H
 #include "cpu/gemm_tile.h"
@@ -86,8 +86,8 @@ TURN(f64, double, 8, transpose_8x8, uint64_t)
                     T *to = c + i * p->c_row + j;                                                                      \
                     if (!b_in_place)                                                                                   \
                         panel_##s(depth, width, panel, WIDEST, piece, p->b_row, p->b_column);                          \
-                    tiles t = {rows,     width,  depth,         0, 1, b_in_place ? p->b_row : WIDEST,                  \
-                               p->c_row, l == 0, BEGIN(T, p->k)};                                                      \
+                    tiles t = {rows,     width,  depth,          0,   1, b_in_place ? p->b_row : WIDEST,               \
+                               p->c_row, l == 0, BEGIN(T, p->k), true};                                                \
                     if (p->a_column == 1) {                                                                            \
                         t.a_row = a_in_place ? p->a_row : BLOCK_DEPTH;                                                 \
                         tiles_##s(&t, a_in_place ? of : lines, b_in_place ? piece : panel, to);                        \

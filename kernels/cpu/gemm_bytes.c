@@ -244,7 +244,8 @@ static void by_quads(const block *b, const uint8_t *of_a, const uint8_t *of_b, u
                               PANEL,
                               p->c_row,
                               false,
-                              0};
+                              0,
+                              false};
                 tiles_dot_quads(&some, lines + i / GROUPS * QUADS * GROUPS + i % GROUPS, panel, c + i * p->c_row + j);
             }
         }

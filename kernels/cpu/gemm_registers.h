@@ -26,6 +26,8 @@ typedef struct tiles {
     int64_t rows, columns, depth, a_row, a_column, b_row, c_row;
     bool first; /* c is not read: sums begin with this */
     double begin;
+    bool
+        apart; /* unless first: what is summed is added to c at the end, so that long sums are as accurate as short ones */
 } tiles;
 
 /* T: an element, V: a vector of `lanes` of them, M: its mask. MADD(sum, x, y): sum + x * y. */
@@ -35,7 +37,7 @@ typedef struct tiles {
     {                                                                                                                  \
         V sum[TILE_ROWS][TILE_VECTORS], x[TILE_VECTORS];                                                               \
         const V begin = SET((T)p->begin);                                                                              \
-        if (p->first) {                                                                                                \
+        if (p->first || p->apart) {                                                                                    \
             _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
                 _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) sum[r][v] = begin;                           \
         } else {                                                                                                       \
@@ -55,6 +57,13 @@ typedef struct tiles {
             a += a_column;                                                                                             \
             b += b_row;                                                                                                \
         }                                                                                                              \
+        if (p->apart && !p->first)                                                                                     \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
+                _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++)                                              \
+            {                                                                                                          \
+                V before = LOAD(v == vectors - 1 ? last : (M)-1, c + r * p->c_row + v * (lanes));                      \
+                sum[r][v] = MADD(before, SET((T)1), sum[r][v]);                                                        \
+            }                                                                                                          \
         _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                         \
             _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++)                                                  \
                 STORE(c + r * p->c_row + v * (lanes), v == vectors - 1 ? last : (M)-1, sum[r][v]);                     \
