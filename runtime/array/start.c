@@ -29,6 +29,7 @@
 #include "plan/plan.h"
 #include "run/execute.h"
 #include "run/executor_choice.h"
+#include "run/kernel_rates.h"
 #include "run/measure.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -246,6 +247,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
     OLY_TRY(job ? imagine(job, &rates) : meet(&rates));
     OLY_TRY(oly_timeline_start());
     OLY_TRY(oly_workers_start(threads_wanted()));
+    OLY_TRY(oly_kernel_rates_settle(!job && oly_world_size() > 1));
     OLY_TRY(oly_queue_start(oly_mesh_local_devices(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
     oly_scope_open();
@@ -274,6 +276,7 @@ static void watch_forks(void)
 static void undo(void)
 {
     oly_queue_stop();
+    oly_kernel_rates_forget();
     oly_workers_stop();
     oly_layout_stop();
     oly_nodes_forget();
@@ -371,6 +374,7 @@ int oly_finalize(void)
     oly_place_forget();
     oly_run_reset();
     oly_queue_stop();
+    oly_kernel_rates_forget();
     oly_workers_stop();
     oly_progress_line_end();
     oly_timeline_finish(together);

@@ -50,8 +50,7 @@ static void host_name(char name[MOST_NAME])
         strcpy(name, "unknown");
 }
 
-/* Also creates the folder. False: there is no place for it. */
-static bool file_name(char *name, size_t size)
+bool oly_costs_file(char *name, size_t size, const char *suffix)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char host[MOST_NAME];
@@ -69,7 +68,7 @@ static bool file_name(char *name, size_t size)
     mkdir(name, 0700); /* both may exist */
     name[strlen(name)] = '/';
     mkdir(name, 0700);
-    int more = snprintf(name + n, size - (size_t)n, "/costs-%s", host);
+    int more = snprintf(name + n, size - (size_t)n, "/costs-%s%s", host, suffix);
     return more > 0 && (size_t)more < size - (size_t)n;
 }
 
@@ -77,7 +76,7 @@ static void read_file(oly_rates_known *known)
 {
     char name[512], text[2048];
     oly_rates rates = oly_rates_fixed();
-    FILE *file = file_name(name, sizeof name) ? fopen(name, "r") : NULL;
+    FILE *file = oly_costs_file(name, sizeof name, "") ? fopen(name, "r") : NULL;
     if (!file)
         return;
     size_t n = fread(text, 1, sizeof text - 1, file);
@@ -109,19 +108,27 @@ static void rates_as_kept(oly_text *t, const oly_rates *rates, unsigned there)
                  rates->gemm * 1e-9, rates->operations * 1e-9);
 }
 
-static void write_file(const char *network_to, const char *numbers)
+void oly_costs_write(const char *name, const char *text)
 {
-    char name[512], other[560];
-    if (!file_name(name, sizeof name))
-        return;
+    char other[560];
     snprintf(other, sizeof other, "%s.%ld", name, (long)getpid());
     FILE *file = fopen(other, "w");
     if (!file)
         return;
-    fprintf(file, FORMAT "%s\n%s", network_to, numbers);
+    fputs(text, file);
     bool whole = fflush(file) == 0 && !ferror(file);
     if (fclose(file) != 0 || !whole || rename(other, name) != 0)
         unlink(other);
+}
+
+static void write_file(const char *network_to, const oly_text *numbers)
+{
+    char name[512];
+    oly_text t = {0};
+    oly_text_add(&t, FORMAT "%s\n%s", network_to, oly_text_chars(numbers));
+    if (!t.failed && oly_costs_file(name, sizeof name, ""))
+        oly_costs_write(name, oly_text_chars(&t));
+    oly_text_free(&t);
 }
 
 oly_status oly_rates_wanted(oly_rates_known *known)
@@ -276,7 +283,7 @@ static oly_status share(oly_rates *rates, unsigned there, const char *network_to
         st = numbers.failed ? oly_out_of_memory(0, "rates") : oly_rates_add(oly_text_chars(&numbers), rates);
     }
     if (st == OLY_OK && oly_world_rank() == 0)
-        write_file(network_to, oly_text_chars(&numbers));
+        write_file(network_to, &numbers);
     oly_text_free(&numbers);
     oly_release(all);
     return st;

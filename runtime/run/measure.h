@@ -22,4 +22,9 @@ oly_status oly_rates_wanted(oly_rates_known *known);
 oly_status oly_rates_settle(const oly_rates_known *rank0, const char *other_host);
 /* The rank with which rank 0 measures the network; -1: all are on one node. */
 int oly_rates_peer(void);
+
+/* The name of a file of measurements of this host, whose folder is created. False: there is no place for one. */
+bool oly_costs_file(char *name, size_t size, const char *suffix);
+/* Writes it, so that it is complete or absent; where it cannot be written, there is none. */
+void oly_costs_write(const char *name, const char *text);
 #endif

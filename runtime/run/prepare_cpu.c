@@ -37,7 +37,7 @@ static int gemm_chunks(const oly_gemm_work *w)
     return !w->has_work ? 0 : w->parts ? w->n_parts : oly_gemm_chunks(&w->task);
 }
 
-static int chunks_of(const oly_plan *plan, const oly_step *s, int device, int phase)
+int oly_chunks_of_share(const oly_plan *plan, const oly_step *s, int device, int phase)
 {
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_chunks(s, device);
@@ -64,7 +64,7 @@ static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared
         if (!chunks)
             return no_memory();
         for (int d = 0; d < plan->n_devices; d++)
-            made->total[phase] += chunks[d] = chunks_of(plan, s, d, phase);
+            made->total[phase] += chunks[d] = oly_chunks_of_share(plan, s, d, phase);
         made->chunks[phase] = chunks;
         made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
         if (phase > 0 && made->total[phase] == 0)

@@ -26,4 +26,7 @@ typedef struct oly_prepared {
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
 } oly_prepared;
+
+/* The chunks of a device's share of a step that computes, in one phase. */
+int oly_chunks_of_share(const oly_plan *plan, const oly_step *s, int device, int phase);
 #endif

@@ -2,7 +2,7 @@
 /* Times of steps. See timed_steps.h. */
 #include "run/timed_steps.h"
 #include "core/text.h"
-#include "plan/cost/cost.h"
+#include "plan/cost/forecast.h"
 
 /* -- labels ---------------------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static void label_step(const oly_plan *plan, const oly_step *s, int *labels)
                                                         .site = s->node ? s->node->site : (oly_site){0},
                                                         .plan = plan->fingerprint,
                                                         .step = s->number,
-                                                        .predicted = oly_cost_step(plan, s)});
+                                                        .predicted = oly_forecast_step(plan, s)});
     oly_text_free(&t);
 }
 

@@ -3,7 +3,7 @@
  * involved, memory at each step. For explanations only; planning and running call nothing here but oly_plan_count. */
 #include "plan/explain/explain.h"
 #include "communicator.h"
-#include "plan/cost/cost.h"
+#include "plan/cost/forecast.h"
 #include "plan/model/effects.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -283,7 +283,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .on_host = oly_plan_on_host && oly_plan_on_host(t->plan, s),
                                 .way = way_of(s),
                                 .group = group_of(t->plan, s),
-                                .seconds = oly_cost_step(t->plan, s)};
+                                .seconds = oly_forecast_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));
         OLY_TRY(tell_slots(t, s, true, &told->n_writes, &told->writes));
         for (int j = 0; j < told->n_writes; j++)
@@ -361,7 +361,7 @@ static oly_status gather(oly_told *t)
     OLY_TRY(tell_block(t, t->plan->main, -1, 0, 0, 1));
     t->costs.steps = t->n_steps;
     t->costs.scratch_bytes = (int64_t)t->plan->scratch_bytes;
-    t->seconds = oly_cost_plan(t->plan);
+    t->seconds = oly_forecast_plan(t->plan);
     return tell_memory(t);
 }
 

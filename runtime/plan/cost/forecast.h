@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Predicted times as people read them: in explanations and in the timeline. Those of the cost model (cost.h), by which layouts and schedules
+ * are chosen, unless whoever runs plans knows better: with OLYMPUS_COSTS=measure, runtime/run/forecast.c forecasts a step from rates of
+ * each kernel on this machine. No choice may depend on them: plans are the same whatever was measured. Called by
+ * plan/explain and runtime/run/timed_steps.c. */
+#ifndef OLY_PLAN_COST_FORECAST_H
+#define OLY_PLAN_COST_FORECAST_H
+#include "plan/model/steps.h"
+
+/* Seconds of one run of a step, with everything inside it, and of a plan, on this process. */
+double oly_forecast_step(const oly_plan *plan, const oly_step *step);
+double oly_forecast_plan(const oly_plan *plan);
+
+/* Sets how steps are forecast; NULL: by the cost model. */
+typedef double oly_forecaster(const oly_plan *plan, const oly_step *step);
+void oly_forecast_by(oly_forecaster *forecaster);
+#endif

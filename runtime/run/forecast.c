@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Forecasts of steps. See forecast.h. */
+#include "run/forecast.h"
+#include "device/workers.h"
+#include "machine_code.h"
+#include "plan/cost/cost.h"
+#include "plan/model/time_tiling.h"
+#include "run/measured_units.h"
+#include "run/prepare_cpu.h"
+#include <math.h>
+
+enum { WORTH_SHARING = 40000 }; /* element-operations, as in executor_cpu.c */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double block_seconds(const oly_plan *plan, const oly_block *b)
+{
+    double seconds = 0;
+    for (int k = 0; b && k < b->n_steps; k++)
+        seconds += oly_forecast_measured(plan, &b->steps[k]);
+    return seconds;
+}
+
+/* -- threads --------------------------------------------------------------------------------------------------------------- */
+
+/* The threads that so many chunks keep busy: of three chunks on two threads, one and a half. */
+static double threads_for(double chunks)
+{
+    double all = oly_workers_count();
+    return chunks <= 1 ? 1 : chunks / ceil(chunks / all);
+}
+
+/* Seconds of work that is divided into chunks, among the threads of this process if it is worth it. */
+static double shared_seconds(const oly_kernel_rates *r, const oly_kernel_work *w, double operations, double chunks)
+{
+    if (operations < WORTH_SHARING || oly_workers_count() == 1)
+        return oly_seconds_of_work(r, w, 1) + r->step;
+    return oly_seconds_of_work(r, w, threads_for(chunks)) + r->share + r->step;
+}
+
+/* -- steps that compute ---------------------------------------------------------------------------------------------------- */
+
+static oly_kernel_work work_of_device(const oly_kernel_rates *r, const oly_step *s, int d)
+{
+    switch (s->kind) {
+    case OLY_STEP_TILE: {
+        const oly_tile_work *w = &s->tile.device[d];
+        return oly_work_of_tiles(r, &s->tile.program, &w->box, w->loads, w->stores,
+                                 s->tile.compiles && oly_code_available());
+    }
+    case OLY_STEP_REDUCE: return oly_work_of_reduction(r, &s->reduce.device[d].task);
+    case OLY_STEP_LOCAL: return oly_work_of_local(r, &s->local.device[d].task);
+    case OLY_STEP_GEMM: return oly_work_of_product(r, &s->gemm.device[d].task);
+    default: return (oly_kernel_work){0};
+    }
+}
+
+static bool has_work(const oly_step *s, int d)
+{
+    return s->kind == OLY_STEP_TILE     ? s->tile.device[d].has_work
+           : s->kind == OLY_STEP_REDUCE ? s->reduce.device[d].has_work
+           : s->kind == OLY_STEP_LOCAL  ? s->local.device[d].has_work
+                                        : s->gemm.device[d].has_work;
+}
+
+/* Of a product, the share of the parts that are computed. */
+static double share_of_parts(const oly_gemm_work *w)
+{
+    int all = w->parts ? oly_gemm_parts(&w->task) : 0;
+    return all > 0 ? (double)w->n_parts / all : 1;
+}
+
+/* A reduction that computes its operand streams what the operand's group reads instead. */
+static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s)
+{
+    bool fused = s->kind == OLY_STEP_REDUCE && s->prepared && s->prepared->fused;
+    bool elsewhere = s->kind == OLY_STEP_TILE && s->prepared && s->prepared->phases == 0;
+    oly_kernel_work all = {0};
+    double chunks = 0, operations = s->work + (fused ? s->reduce.operand->work : 0);
+    for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
+        double most = 0;
+        if (!has_work(s, d))
+            continue;
+        oly_kernel_work w = work_of_device(r, s, d);
+        if (fused) {
+            oly_kernel_work group = work_of_device(r, s->reduce.operand, d);
+            w.seconds += group.seconds;
+            w.read = group.read;
+        }
+        if (s->kind == OLY_STEP_GEMM) {
+            double share = share_of_parts(&s->gemm.device[d]);
+            w = (oly_kernel_work){.seconds = share * w.seconds, .read = share * w.read, .written = share * w.written};
+        }
+        for (int phase = 0; phase < OLY_MOST_PHASES; phase++)
+            most = larger(most, oly_chunks_of_share(plan, s, d, phase));
+        chunks += most;
+        oly_add_work(&all, &w);
+    }
+    return elsewhere ? r->box : shared_seconds(r, &all, operations, chunks);
+}
+
+static double copy_seconds(const oly_kernel_rates *r, int n, const oly_copy_work *copies, double operations)
+{
+    oly_kernel_work all = {0};
+    double chunks = 0;
+    for (int k = 0; k < n; k++) {
+        oly_kernel_work w = oly_work_of_copy(r, &copies[k].task);
+        w.calls = r->copy_row;
+        oly_add_work(&all, &w);
+        chunks += oly_copy_chunks(&copies[k].task);
+    }
+    return n > 0 ? shared_seconds(r, &all, operations, chunks) : 0;
+}
+
+/* -- messages and sums over devices ----------------------------------------------------------------------------------------- */
+
+static double transfer_seconds(const oly_plan *plan, const oly_step *s)
+{
+    bool apart = s->exchange || s->second || s->begun;
+    return apart && s->messages > 0 && s->bytes > 0
+               ? oly_cost_transfer(oly_mesh_level(plan->mesh), (double)s->bytes, s->messages)
+               : 0;
+}
+
+static double sum_seconds(const oly_kernel_rates *r, const oly_step *s)
+{
+    double size = (double)oly_dtype_size(s->reduction.dtype);
+    oly_kernel_work w = {.seconds = s->work * r->combine[s->reduction.dtype], .read = s->work * size};
+    double chunks = s->work / WORTH_SHARING;
+    return shared_seconds(r, &w, s->work, chunks);
+}
+
+/* -- stencil loops ---------------------------------------------------------------------------------------------------------- */
+
+static double pass_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s, int steps, bool last)
+{
+    const oly_stencil *stencil = s->stencil.stencil;
+    bool wide = stencil->dtype == OLY_FLOAT64;
+    double point =
+        r->stencil_point[wide][stencil->rank - 1] + stencil->n_taps * r->stencil_tap[wide][stencil->rank - 1];
+    double chunks = 0;
+    oly_kernel_work w = {0};
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_stencil_field *f = last ? &s->stencil.device[d].last : &s->stencil.device[d].within;
+        double bytes = oly_box_elements(stencil->rank, f->extent) * (double)oly_dtype_size(stencil->dtype);
+        w.seconds += oly_stencil_divide(stencil, f, steps, 0).points * point;
+        w.read += bytes;
+        w.written += bytes;
+        chunks += oly_stencil_chunks(stencil, f, steps);
+    }
+    return shared_seconds(r, &w, s->work, chunks);
+}
+
+/* A tile of fields: every stage of every step on the tile and what later ones need around it. */
+static double tile_seconds(const oly_kernel_rates *r, const oly_tiling *m, const oly_tiling_pass *pass,
+                           const double *side)
+{
+    bool machine = oly_code_available();
+    double seconds = 0;
+    for (int k = 0; k < pass->steps * m->form.n_stages; k++) {
+        const oly_tiling_instance *i = &pass->instance[k];
+        const oly_tiling_stage *stage = &m->form.stages[i->stage];
+        double elements = 1;
+        for (int d = 0; d < m->form.rank; d++)
+            elements *= side[d] + (double)(i->hi[d] - i->lo[d]);
+        for (int j = 0; j < stage->n_pieces && i->needed && !(machine && stage->inlined); j++) {
+            const oly_tiling_piece *piece = &stage->pieces[j];
+            bool by_machine = machine && piece->machine.n_instructions > 0;
+            const oly_tile_program *p = by_machine ? &piece->machine : &piece->program;
+            double share = 1, element = 0;
+            for (int d = 0; d < m->form.rank; d++)
+                share *= fmin(1, (double)(piece->hi[d] - piece->lo[d]) / (double)m->form.shape[d]);
+            for (int c = 0; c < p->n_instructions; c++)
+                element += oly_seconds_of_instruction(r, &p->instructions[c], by_machine);
+            if (!by_machine && piece->n_taps)
+                element = piece->n_taps *
+                          r->tile[OLY_TILE_fma][stage->node->type.dtype == OLY_FLOAT64 ? OLY_FLOAT64 : OLY_FLOAT32];
+            /* the loads come from the second level of cache */
+            double bytes = (double)oly_dtype_size(stage->node->type.dtype) * 2;
+            double streaming = bytes * r->stream[0][OLY_STREAM_COPY][2];
+            seconds += elements * share * larger(element, streaming) + (by_machine ? r->group_box : r->box) +
+                       elements * share / larger(side[m->form.rank - 1], 1) *
+                           (by_machine ? r->group_row : r->row * p->n_instructions);
+        }
+    }
+    return seconds;
+}
+
+static double tiled_pass_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s,
+                                 const oly_tiling_pass *pass)
+{
+    const oly_tiling *m = s->stencil.tiling;
+    oly_kernel_work w = {0};
+    double chunks = 0;
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_tiling_device *v = &m->device[d];
+        double side[OLY_TILING_RANK], tiles = 1, elements = 1;
+        if (!v->here)
+            continue;
+        for (int e = 0; e < m->form.rank; e++) {
+            double parts = (double)oly_tiling_parts(m, v, e), length = (double)(v->block.hi[e] - v->block.lo[e]);
+            side[e] = parts > 0 ? length / parts : 0;
+            tiles *= parts;
+            elements *= length;
+        }
+        w.seconds += tiles * tile_seconds(r, m, pass, side);
+        for (int k = 0; k < m->form.n_fields; k++) {
+            double bytes = elements * (double)oly_dtype_size(m->form.field[k]->type.dtype);
+            w.read += bytes;
+            w.written += bytes;
+        }
+        chunks += tiles;
+    }
+    return shared_seconds(r, &w, s->work, chunks);
+}
+
+static double stencil_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s)
+{
+    int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, whole = s->stencil.count / pass;
+    int rest = (int)(s->stencil.count % pass);
+    double once, last, first = 0;
+    if (s->stencil.tiling) {
+        once = last = tiled_pass_seconds(r, plan, s, &s->stencil.tiling->pass);
+        first = rest ? tiled_pass_seconds(r, plan, s, &s->stencil.tiling->first) : 0;
+    } else {
+        once = pass_seconds(r, plan, s, (int)pass, false);
+        last = pass_seconds(r, plan, s, (int)pass, true);
+        first = rest ? pass_seconds(r, plan, s, rest, whole == 0) : 0;
+    }
+    double margins = larger(block_seconds(plan, s->stencil.margins[0]) - s->stencil.early * once, 0);
+    double between = (double)(whole + (rest > 0)) - 1;
+    return first + (whole > 0 ? (double)(whole - 1) * once + last : 0) + larger(between, 0) * margins;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------------ */
+
+double oly_forecast_measured(const oly_plan *plan, const oly_step *s)
+{
+    const oly_kernel_rates *r = oly_kernel_rates_now();
+    double longest = 0;
+    switch (s->kind) {
+    case OLY_STEP_TILE:
+    case OLY_STEP_REDUCE:
+    case OLY_STEP_LOCAL: return compute_seconds(r, plan, s);
+    case OLY_STEP_GEMM: return compute_seconds(r, plan, s) + copy_seconds(r, s->gemm.n_copies, s->gemm.copies, s->work);
+    case OLY_STEP_MOVE: return transfer_seconds(plan, s) + copy_seconds(r, s->move.n_copies, s->move.copies, s->work);
+    case OLY_STEP_REDUCTION: return transfer_seconds(plan, s) + sum_seconds(r, s);
+    case OLY_STEP_CALL: return oly_cost_step(plan, s); /* of what a function of the program does nothing is known */
+    case OLY_STEP_LOOP:
+        return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * (block_seconds(plan, s->loop.body) + r->step);
+    case OLY_STEP_BRANCH:
+        for (int k = 0; k < s->branch.n; k++)
+            longest = larger(longest, block_seconds(plan, s->branch.blocks[k]));
+        return longest + r->step;
+    case OLY_STEP_STENCIL: return stencil_seconds(r, plan, s);
+    case OLY_STEP_WAIT: return 0; /* counted with the step that started the exchange */
+    }
+    return 0;
+}
