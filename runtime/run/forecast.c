@@ -146,7 +146,11 @@ static double pass_seconds(const oly_kernel_rates *r, const oly_plan *plan, cons
     for (int d = 0; d < plan->n_devices; d++) {
         const oly_stencil_field *f = last ? &s->stencil.device[d].last : &s->stencil.device[d].within;
         double bytes = oly_box_elements(stencil->rank, f->extent) * (double)oly_dtype_size(stencil->dtype);
-        w.seconds += oly_stencil_divide(stencil, f, steps, 0).points * point;
+        double own = 1;
+        for (int e = 0; e < stencil->rank; e++)
+            own *= (double)(f->write_hi[e] - f->write_lo[e]);
+        w.seconds +=
+            oly_stencil_divide(stencil, f, steps, 0).points * point + own * r->stencil_pass[wide][stencil->rank - 1];
         w.read += bytes;
         w.written += bytes;
         chunks += oly_stencil_chunks(stencil, f, steps);

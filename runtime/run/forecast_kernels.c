@@ -72,6 +72,13 @@ double oly_seconds_of_instruction(const oly_kernel_rates *r, const oly_tile_inst
     return converts ? r->convert[c->dtype][c->to] : r->tile[c->op][c->op == OLY_TILE_iota ? c->to : c->dtype];
 }
 
+/* Is a matrix too large to stay in cache while it is transposed? */
+static bool is_far(int64_t rows, int64_t columns, size_t bytes)
+{
+    enum { CACHE = 1 << 18 };
+    return (double)rows * (double)columns * (double)bytes > CACHE;
+}
+
 /* Seconds for an element that is not next to others: the innermost dimension that is longer than 1 decides. */
 static double spread_seconds(const oly_kernel_rates *r, const oly_tile_box *box, const oly_place *p, size_t bytes,
                              bool writes)
@@ -83,17 +90,25 @@ static double spread_seconds(const oly_kernel_rates *r, const oly_tile_box *box,
         return 0;
     for (int d = 0; d < last; d++)
         if (p->stride[d] == 1 && box->extent[d] > 1)
-            return r->transpose[bytes][oly_box_elements(box->rank, box->extent) * (double)bytes > (1 << 18)];
+            return (writes ? r->transpose
+                           : r->transposed_load)[bytes][is_far(box->extent[d], box->extent[last], bytes)];
     return r->copy_spread[bytes][writes];
 }
 
-/* Bytes of an operand that are read or written: once, where it is the same along a dimension. */
+/* Bytes of an operand that are read or written: once, where it is the same along a dimension; of elements apart, what lies between them, up
+ * to a line of the cache. */
 static double place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
 {
-    double n = (double)oly_dtype_size((oly_dtype)dtype);
-    for (int d = 0; d < box->rank; d++)
-        n *= p->stride[d] == 0 ? 1 : (double)box->extent[d];
-    return n;
+    enum { CACHE_LINE = 64 };
+    double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
+    int64_t least = 0;
+    for (int d = 0; d < box->rank; d++) {
+        int64_t stride = p->stride[d] < 0 ? -p->stride[d] : p->stride[d];
+        n *= stride == 0 ? 1 : (double)box->extent[d];
+        if (stride > 0 && box->extent[d] > 1 && (least == 0 || stride < least))
+            least = stride;
+    }
+    return least > 1 ? n * fmin((double)least, CACHE_LINE / size) : n;
 }
 
 /* The length of rows, dimensions merged along which every operand is evenly spaced. */
@@ -196,17 +211,22 @@ oly_kernel_work oly_work_of_product(const oly_kernel_rates *r, const oly_gemm_ta
         seconds = rate[OLY_PRODUCT_NARROW];
     } else if (t->k < 24 && work >= 32 * 32 * 32) {
         seconds = rate[OLY_PRODUCT_OUTER];
-    } else if (work < 32 * 32 * 32) {
-        seconds = rate[OLY_PRODUCT_SMALL];
+    } else if (work < 32 * 32 * 32) { /* by the logarithm of the side, too */
+        double at = (log2(larger(work, 1)) / 3 - 3) / (log2(24) - 3);
+        at = at < 0 ? 0 : at > 1 ? 1 : at;
+        seconds = rate[OLY_PRODUCT_TINY] + at * (rate[OLY_PRODUCT_SMALL] - rate[OLY_PRODUCT_TINY]);
     } else { /* between the middle and the large one by the logarithm of the side */
         double at = (log2(work) / 3 - 6) / 2;
         at = at < 0 ? 0 : at > 1 ? 1 : at;
         seconds = rate[OLY_PRODUCT_MIDDLE] + at * (rate[OLY_PRODUCT_LARGE] - rate[OLY_PRODUCT_MIDDLE]);
     }
     double a = t->a_batch == 0 ? 1 : batches, b = t->b_batch == 0 ? 1 : batches;
-    return (oly_kernel_work){.seconds = batches * work * seconds,
-                             .read = (a * m * terms + b * n * terms) * size,
-                             .written = batches * m * n * size};
+    oly_kernel_work w = {.seconds = batches * work * seconds,
+                         .read = (a * m * terms + b * n * terms) * size,
+                         .written = batches * m * n * size};
+    if (work >= 32 * 32 * 32 && (t->k < 24 || t->m < 24 || t->n < 24)) /* copied before little is computed with it */
+        w.seconds += stream_seconds(r, &w, false);
+    return w;
 }
 
 /* -- copies ---------------------------------------------------------------------------------------------------------------- */
@@ -225,7 +245,7 @@ oly_kernel_work oly_work_of_copy(const oly_kernel_rates *r, const oly_copy_task 
         double each = r->copy_spread[t->element_bytes][t->to_stride[last] != 1];
         for (int d = 0; d < last; d++)
             if (t->extent[d] > 1 && (t->from_stride[d] == 1 || t->to_stride[d] == 1))
-                each = r->transpose[t->element_bytes][bytes > (1 << 18)];
+                each = r->transpose[t->element_bytes][is_far(t->extent[d], t->extent[last], t->element_bytes)];
         return (oly_kernel_work){.seconds = n * each, .copied = 2 * bytes};
     }
     int64_t dense = 1;
@@ -287,7 +307,8 @@ oly_kernel_work oly_work_of_local(const oly_kernel_rates *r, const oly_local_tas
     } else if (way == OLY_LOCAL_READS || (way == OLY_LOCAL_WRITES && t->op != OLY_LOCAL_DYNAMIC_UPDATE)) {
         const double *far = way == OLY_LOCAL_READS ? r->far_gather : r->far_scatter;
         double indexes = elements_of(&t->in[1]);
-        direction = by_rows(t, units) ? OLY_ACROSS : OLY_ALONG;
+        bool columns = t->n_axes > 0 && t->axes[t->n_axes - 1] == t->in[0].rank - 1; /* rows of one element */
+        direction = by_rows(t, units) && !columns ? OLY_ACROSS : OLY_ALONG;
         more = indexes * larger(at_size(far, table) - far[0], 0);
     } else if (way == OLY_LOCAL_CUTS || way == OLY_LOCAL_ARRANGES) {
         return (oly_kernel_work){.copied = 2 * out};

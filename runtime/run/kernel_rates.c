@@ -45,7 +45,7 @@ void oly_kernel_rates_text(oly_text *t, const oly_kernel_rates *rates)
     first_line(line);
     oly_text_add(t, "%s", line);
     for (int k = 0; k < OLY_N_KERNEL_RATES; k++)
-        oly_text_add(t, "%lld%c", (long long)(number[k] * ATTOSECONDS + 0.5),
+        oly_text_add(t, "%lld%c", (long long)(number[k] > 0 && number[k] < 1 ? number[k] * ATTOSECONDS + 0.5 : 0),
                      k % A_LINE == A_LINE - 1 || k == OLY_N_KERNEL_RATES - 1 ? '\n' : ' ');
     oly_text_add(t, "end\n");
 }
@@ -111,6 +111,21 @@ static void write_file(const char *text)
 
 /* -- measuring -------------------------------------------------------------------------------------------------------------- */
 
+/* Each number is the lower one of two, some time apart: other programs that run meanwhile disturb only one, and the numbers are kept. */
+static void measure_twice(oly_kernel_rates *rates, char *memory)
+{
+    static oly_kernel_rates again;
+    double *number = (double *)rates;
+    const double *other = (const double *)&again;
+    oly_measure_kernels(rates, memory);
+    oly_measure_local(rates, memory);
+    again = (oly_kernel_rates){0};
+    oly_measure_kernels(&again, memory);
+    oly_measure_local(&again, memory);
+    for (int k = 0; k < OLY_N_KERNEL_RATES; k++)
+        number[k] = other[k] < number[k] ? other[k] : number[k];
+}
+
 /* As stored in the file, and used from the first time on: all starts use the same numbers. */
 static oly_status measure(oly_kernel_rates *rates)
 {
@@ -118,8 +133,7 @@ static oly_status measure(oly_kernel_rates *rates)
     oly_text text = {0};
     if (!memory)
         return oly_out_of_memory(OLY_RATE_MEMORY, "measuring kernels");
-    oly_measure_kernels(rates, memory);
-    oly_measure_local(rates, memory);
+    measure_twice(rates, memory);
     oly_release(memory);
     oly_kernel_rates_text(&text, rates);
     oly_status st = text.failed ? oly_out_of_memory(0, "measuring kernels") : OLY_OK;

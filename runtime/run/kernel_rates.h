@@ -7,15 +7,16 @@
 #include "core/text.h"
 #include "kernel.h"
 
-/* Working sets from 16 KiB on, each four times the one before, and what streams through them. */
-enum { OLY_RATE_SETS = 7, OLY_RATE_FIRST_SET = 1 << 14 };
+/* Working sets from 32 KiB on, each four times the one before, and what streams through them. */
+enum { OLY_RATE_SETS = 7, OLY_RATE_FIRST_SET = 1 << 15 };
 typedef enum oly_stream { OLY_STREAM_READ, OLY_STREAM_WRITE, OLY_STREAM_COPY, OLY_N_STREAMS } oly_stream;
 
-/* Products: of one row or column, or of few; of few terms; small ones; of 64 and 256 rows, columns and terms. */
+/* Products: of one row or column, or of few; of few terms; of 8, 24, 64 and 256 rows, columns and terms. */
 typedef enum oly_product_class {
     OLY_PRODUCT_VECTOR,
     OLY_PRODUCT_NARROW,
     OLY_PRODUCT_OUTER,
+    OLY_PRODUCT_TINY,
     OLY_PRODUCT_SMALL,
     OLY_PRODUCT_MIDDLE,
     OLY_PRODUCT_LARGE,
@@ -44,12 +45,13 @@ typedef struct oly_kernel_rates {
         transpose
             [17]
             [2]; /* for a row of a copy; for an element of so many bytes, read or written apart; in and beyond cache */
+    double transposed_load[17][2]; /* for an element of so many bytes that the tile interpreter reads so */
     double gemm[OLY_N_DTYPES][OLY_N_PRODUCT_CLASSES]; /* for a multiply-add */
     double local[OLY_N_LOCAL_OPS][OLY_N_DTYPES][OLY_N_DIRECTIONS];
     double far_gather[OLY_RATE_SETS],
         far_scatter[OLY_RATE_SETS]; /* for an element of a working set, read or written in random order */
-    double stencil_point[2][3],
-        stencil_tap[2][3]; /* for a point and step; and in addition for each tap. float32, float64; by rank */
+    /* For a point and step, and in addition for each tap; for a point of a pass. float32, float64; by rank. */
+    double stencil_point[2][3], stencil_tap[2][3], stencil_pass[2][3];
 } oly_kernel_rates;
 enum { OLY_N_KERNEL_RATES = sizeof(oly_kernel_rates) / sizeof(double) };
 

@@ -2,6 +2,7 @@
 /* Measures elementwise operations, interpreted and in machine code, and copies: the kernels are called as runs call them. A rate is the
  * least of several short runs, so that other processes disturb it little. See kernel_rates.h. */
 #include "run/kernel_rates.h"
+#include "core/timeline.h"
 #include "device/workers.h"
 #include "machine_code.h"
 #include "run/compiled_groups.h"
@@ -15,10 +16,12 @@ enum {
     CHAIN = 10,  /* instructions of a group, beside one of BASE: what an instruction costs in machine code */
     BASE = 2,
     REPEATS = 5,
+    TRUTHS = 4, /* places of operands, beside those of the first three and of the result */
+    ONES = 5,
     APART = LINE * 16 + 64 * 5 /* bytes from one operand to the next: not at the same place of a page */
 };
 #define LEAST_SECONDS 6e-6 /* of a timing */
-#define LONG_SECONDS  2e-3 /* beyond, one run is enough */
+#define MOST_SECONDS  4e-2 /* of all runs of what takes long */
 
 /* -- timing ----------------------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +42,8 @@ double oly_measured_seconds(void (*body)(const void *context), const void *conte
     double again = now() - begin;
     best = again < best ? again : best;
     int times = best < LEAST_SECONDS ? (int)(LEAST_SECONDS / (best + 1e-9)) + 1 : 1;
-    for (int k = 0; k < REPEATS && best < LONG_SECONDS; k++) {
+    double first = now();
+    for (int k = 0; k < REPEATS && now() - first < MOST_SECONDS; k++) {
         begin = now();
         for (int j = 0; j < times; j++)
             body(context);
@@ -148,6 +152,9 @@ static void fill(char *memory, oly_dtype dtype)
         values[i] = i % 11 * 11;
     if (whole)
         oly_write_numbers(memory + APART, dtype, values, LINE);
+    for (int i = 0; i < LINE; i++) /* what a chain of squares or products leaves as it is */
+        values[i] = 1;
+    oly_write_numbers(memory + ONES * APART, dtype, values, LINE);
 }
 
 static void make_line(line *l, char *memory, oly_tile_op op, oly_dtype dtype, oly_dtype to, int operands, int n)
@@ -156,7 +163,7 @@ static void make_line(line *l, char *memory, oly_tile_op op, oly_dtype dtype, ol
     for (int k = 0; k < operands; k++) {
         l->load_register[k] = (int16_t)k;
         l->load_dtype[k] = op == OLY_TILE_select && k == 0 ? OLY_BOOL : (uint8_t)dtype;
-        l->loads[k] = (oly_tile_operand){memory + (l->load_dtype[k] == OLY_BOOL ? 4 : k) * APART, {1}};
+        l->loads[k] = (oly_tile_operand){memory + (op == OLY_TILE_select && k == 0 ? TRUTHS : k) * APART, {1}};
     }
     int chained = op == OLY_TILE_select ? 1 : 0;
     for (int i = 0; i < n; i++) {
@@ -193,6 +200,7 @@ static double seconds_in_group(char *memory, oly_tile_op op, oly_dtype dtype, in
     for (int k = 0; k < 2; k++) {
         make_line(&l, memory, op, dtype, dtype, operands, k ? CHAIN : BASE);
         l.machine = true;
+        l.loads[op == OLY_TILE_select].base = memory + ONES * APART;
         int64_t before = oly_group_counted().compiled;
         run_line(&l);
         if (oly_group_counted().compiled == before)
@@ -264,20 +272,32 @@ static void run_cold(const void *context)
         run_line(l);
 }
 
+static void read_clock(const void *context)
+{
+    (void)context;
+    oly_ticks();
+}
+
+/* A timed step reads the clock, and notes a span for about as long. */
 static void measure_calls(oly_kernel_rates *r, char *memory)
 {
-    enum { LONG_ROW = 128, SHORT_ROW = 8 };
+    enum { LONG_ROW = 128, SHORT_ROW = 8, CLOCKS = 4 };
     static line l;
     fill(memory, OLY_FLOAT32);
     make_line(&l, memory, OLY_TILE_add, OLY_FLOAT32, OLY_FLOAT32, 2, BASE);
     l.box.extent[0] = 16;
     r->box = oly_measured_seconds(run_line, &l);
     l.loads[2].base = memory + (1 << 20);
-    double cold = oly_measured_seconds(run_cold, &l);
-    l.program.n_instructions = 0;
-    cold -= oly_measured_seconds(run_cold, &l);
+    r->step = 1;
+    for (int k = 0; k < REPEATS; k++) { /* a small difference of long times */
+        l.program.n_instructions = BASE;
+        double cold = oly_measured_seconds(run_cold, &l);
+        l.program.n_instructions = 0;
+        cold -= oly_measured_seconds(run_cold, &l);
+        r->step = cold < r->step ? cold : r->step;
+    }
     l.program.n_instructions = BASE;
-    r->step = cold > r->box ? cold : r->box;
+    r->step = (r->step > r->box ? r->step : r->box) + CLOCKS * oly_measured_seconds(read_clock, NULL);
     r->row = seconds_of_row(&l, LONG_ROW, BASE * r->tile[OLY_TILE_add][OLY_FLOAT32]) / BASE;
     r->block_row = seconds_of_row(&l, SHORT_ROW, BASE * r->tile[OLY_TILE_add][OLY_FLOAT32]) / 3;
     l.machine = true;
@@ -372,13 +392,37 @@ static void measure_stream(oly_kernel_rates *r, char *memory, int set)
     }
 }
 
+/* A sum of a matrix and a transposed one, beyond what it takes with neither transposed. */
+static void measure_transposed_loads(oly_kernel_rates *r, char *memory)
+{
+    static const oly_dtype of[] = {OLY_UINT8, OLY_UINT16, OLY_FLOAT32, OLY_FLOAT64, OLY_COMPLEX128};
+    static line l;
+    for (int k = 0; k < 5; k++)
+        for (int far = 0; far < 2; far++) {
+            /* rows far apart, on pages of their own */
+            int64_t side = !far ? 64 : k < 4 ? 4096 : 2048, rows = far ? 512 : 64;
+            double seconds[2];
+            make_line(&l, memory, OLY_TILE_add, of[k], of[k], 2, 1);
+            l.box = (oly_tile_box){.rank = 2, .extent = {rows, side}, .whole = {rows, side}};
+            l.loads[1].base = memory + OLY_RATE_MEMORY / 3;
+            l.store.base = memory + OLY_RATE_MEMORY / 3 * 2;
+            l.loads[1].stride[0] = l.store.stride[0] = side;
+            for (int transposed = 0; transposed < 2; transposed++) {
+                l.loads[0].stride[0] = transposed ? 1 : side;
+                l.loads[0].stride[1] = transposed ? side : 1;
+                seconds[transposed] = oly_measured_seconds(run_line, &l) / (double)(rows * side);
+            }
+            r->transposed_load[1 << k][far] = seconds[1] > seconds[0] ? seconds[1] - seconds[0] : 0;
+        }
+}
+
 /* Short rows, elements far apart, and matrices transposed, in cache and beyond. */
 static void measure_spread(oly_kernel_rates *r, char *memory)
 {
     char *to = memory + OLY_RATE_MEMORY / 2;
     for (int bytes = 1; bytes <= 16; bytes *= 2)
         for (int far = 0; far < 2; far++) {
-            int64_t side = far ? 1024 : 64;
+            int64_t side = far ? (bytes > 8 ? 1024 : 2048) : 64; /* what fits half of the memory */
             copying c = {.task = {.element_bytes = (size_t)bytes,
                                   .rank = 2,
                                   .extent = {side, side},
@@ -424,14 +468,15 @@ void oly_measure_kernels(oly_kernel_rates *r, char *memory)
 {
     int64_t compile_after = oly_group_compile_after(0);
     int shares = 2 * oly_workers_count();
-    memset(memory + 4 * APART, 1, APART); /* bools for select */
+    memset(memory + TRUTHS * APART, 1, APART); /* bools for select */
     for (int set = OLY_RATE_SETS - 1; set >= 0; set--)
         measure_stream(r, memory, set);
     memset(memory, 0, 8 * APART);
     measure_spread(r, memory);
+    measure_transposed_loads(r, memory);
     for (int dtype = 0; dtype < OLY_N_DTYPES; dtype++) {
         fill(memory, (oly_dtype)dtype);
-        memset(memory + 4 * APART, 1, APART);
+        memset(memory + TRUTHS * APART, 1, APART);
         for (int op = 0; op < OLY_N_TILE_OPS; op++)
             measure_op(r, memory, (oly_tile_op)op, (oly_dtype)dtype);
         measure_conversions(r, memory, (oly_dtype)dtype);

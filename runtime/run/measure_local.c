@@ -102,16 +102,21 @@ static void multiply(const void *context)
 
 static void measure_products(oly_kernel_rates *r, const places *p)
 {
-    static const int64_t sizes[OLY_N_PRODUCT_CLASSES][3] = {{1, 512, 512}, {8, 512, 512}, {256, 256, 8},
-                                                            {16, 16, 16},  {64, 64, 64},  {256, 256, 256}};
+    static const int64_t sizes[OLY_N_PRODUCT_CLASSES][3] = {
+        [OLY_PRODUCT_VECTOR] = {1, 512, 512}, [OLY_PRODUCT_NARROW] = {8, 512, 512}, [OLY_PRODUCT_OUTER] = {256, 256, 8},
+        [OLY_PRODUCT_TINY] = {8, 8, 8},       [OLY_PRODUCT_SMALL] = {24, 24, 24},   [OLY_PRODUCT_MIDDLE] = {64, 64, 64},
+        [OLY_PRODUCT_LARGE] = {256, 256, 256}};
     for (int dtype = OLY_INT8; dtype < OLY_N_DTYPES; dtype++)
         for (int k = 0; k < OLY_N_PRODUCT_CLASSES; k++) {
-            int64_t m = sizes[k][0], n = sizes[k][1], terms = sizes[k][2];
+            int64_t m = sizes[k][0], n = sizes[k][1], terms = sizes[k][2], batch = k == OLY_PRODUCT_TINY ? 64 : 1;
             product g = {.task = {.dtype = (oly_dtype)dtype,
-                                  .batch = 1,
+                                  .batch = batch,
                                   .m = m,
                                   .n = n,
                                   .k = terms,
+                                  .a_batch = m * terms,
+                                  .b_batch = terms * n,
+                                  .c_batch = m * n,
                                   .a_row = terms,
                                   .a_column = 1,
                                   .b_row = n,
@@ -121,7 +126,7 @@ static void measure_products(oly_kernel_rates *r, const places *p)
             bool library = FLOATING >> dtype & 1 || is_complex(dtype);
             r->gemm[dtype][k] = k == OLY_PRODUCT_LARGE && !library
                                     ? r->gemm[dtype][OLY_PRODUCT_MIDDLE] /* the same kernel, and it takes long */
-                                    : oly_measured_seconds(multiply, &g) / (double)(m * n * terms);
+                                    : oly_measured_seconds(multiply, &g) / (double)(batch * m * n * terms);
         }
 }
 
@@ -362,29 +367,41 @@ static void make_taps(oly_stencil *s, int rank, bool whole)
         s->radius[d] = reach;
 }
 
-/* Seconds for a point and step. */
-static double seconds_of_point(char *memory, int rank, bool wide, bool whole, int *taps)
+/* Seconds for a point and step, and for a point of a pass: of passes of many steps and of few. */
+static double seconds_of_point(char *memory, int rank, bool wide, bool whole, int *taps, double *of_pass)
 {
-    static const int64_t sides[] = {1 << 16, 512, 64};
+    static const int64_t sides[3][3] = {
+        {1 << 18}, {512, 1024}, {64, 64, 320}}; /* with rows as long as those of tiles */
     sweep s = {.stencil = {.dtype = wide ? OLY_FLOAT64 : OLY_FLOAT32, .rank = rank}};
     make_taps(&s.stencil, rank, whole);
-    int64_t side = sides[rank - 1], extent[] = {side, side, side}, points = 1;
-    s.steps = oly_stencil_steps(&s.stencil, extent);
+    const int64_t *side = sides[rank - 1];
+    int64_t points = 1;
+    int most = oly_stencil_steps(&s.stencil, side), few = most > 4 ? most / 4 : 1;
+    double seconds[2];
     for (int d = rank - 1; d >= 0; d--) {
-        int64_t margin = (int64_t)s.steps * s.stencil.radius[d];
-        s.field.extent[d] = side + 2 * margin;
+        int64_t margin = (int64_t)most * s.stencil.radius[d];
+        s.field.extent[d] = side[d] + 2 * margin;
         s.field.stride[d] = s.field.destination_stride[d] = points;
         s.field.write_lo[d] = margin;
-        s.field.write_hi[d] = margin + side;
+        s.field.write_hi[d] = margin + side[d];
         s.field.fixed_lo[d] = -2 * margin;
-        s.field.fixed_hi[d] = side + 4 * margin;
+        s.field.fixed_hi[d] = side[d] + 4 * margin;
         points *= s.field.extent[d];
     }
     s.from = memory;
     s.to = memory + OLY_RATE_MEMORY / 3;
     s.scratch = memory + OLY_RATE_MEMORY / 3 * 2;
     *taps = s.stencil.n_taps;
-    return oly_measured_seconds(run_sweep, &s) / oly_stencil_divide(&s.stencil, &s.field, s.steps, 0).points;
+    double work[2], own = oly_box_elements(rank, side);
+    for (int k = 0; k < 2; k++) {
+        s.steps = k ? most : few;
+        seconds[k] = oly_measured_seconds(run_sweep, &s);
+        work[k] = oly_stencil_divide(&s.stencil, &s.field, s.steps, 0).points;
+    }
+    double point = (seconds[1] - seconds[0]) / (work[1] - work[0]), rest = seconds[0] - point * work[0];
+    bool grows = point > 0 && rest > 0; /* else the whole time is that of the steps */
+    *of_pass = grows ? rest / own : 0;
+    return grows ? point : seconds[1] / work[1];
 }
 
 static void measure_stencils(oly_kernel_rates *r, char *memory)
@@ -392,8 +409,9 @@ static void measure_stencils(oly_kernel_rates *r, char *memory)
     for (int wide = 0; wide < 2; wide++)
         for (int rank = 1; rank <= 3; rank++) {
             int few, many;
-            double a = seconds_of_point(memory, rank, wide, false, &few);
-            double b = seconds_of_point(memory, rank, wide, true, &many);
+            double ignored, *pass = &r->stencil_pass[wide][rank - 1];
+            double a = seconds_of_point(memory, rank, wide, false, &few, pass);
+            double b = seconds_of_point(memory, rank, wide, true, &many, &ignored);
             double tap = b > a ? (b - a) / (many - few) : 0;
             r->stencil_tap[wide][rank - 1] = tap;
             r->stencil_point[wide][rank - 1] = a - few * tap;
