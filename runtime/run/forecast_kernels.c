@@ -167,6 +167,8 @@ oly_kernel_work oly_work_of_tiles(const oly_kernel_rates *r, const oly_tile_prog
         element += spread_seconds(r, box, &stores[k], oly_dtype_size((oly_dtype)program->store_dtype[k]), true);
         w.written += place_bytes(box, &stores[k], program->store_dtype[k]);
     }
+    if (operations == 0 && program->n_loads == 0 && program->n_stores > 0) /* a fill */
+        element += r->tile[OLY_TILE_splat][program->store_dtype[0]];
     w.seconds = n * element + row_seconds(r, program, box, loads, stores, machine);
     w.calls = n > 0 ? (machine ? r->group_box : r->box) * oly_tile_chunks(program, box) : 0;
     return w;
@@ -239,8 +241,11 @@ oly_kernel_work oly_work_of_copy(const oly_kernel_rates *r, const oly_copy_task 
         last--;
     if (n == 0)
         return (oly_kernel_work){0};
-    if (last >= 0 && t->from_stride[last] == 0)
-        return (oly_kernel_work){.written = bytes};
+    if (last >= 0 && t->from_stride[last] == 0) { /* a value repeated: in rows, or each on a line of the cache */
+        bool apart = t->to_stride[last] != 1;
+        double rows = n / (double)t->extent[last];
+        return (oly_kernel_work){.seconds = apart ? n * r->copy_row : rows * r->copy_row, .written = bytes};
+    }
     if (last >= 0 && (t->from_stride[last] != 1 || t->to_stride[last] != 1)) {
         double each = r->copy_spread[t->element_bytes][t->to_stride[last] != 1];
         for (int d = 0; d < last; d++)
@@ -317,7 +322,11 @@ oly_kernel_work oly_work_of_local(const oly_kernel_rates *r, const oly_local_tas
     }
     double each = rate[direction] > 0 ? rate[direction] : rate[OLY_ALONG];
     if (slides && t->op != OLY_LOCAL_CONVOLVE && t->window->stride[t->window->rank - 1] > 1)
-        each *= 2; /* half of what is read is used */
+        each *= 2;                                          /* half of what is read is used */
+    if (way == OLY_LOCAL_RUNS && oly_local_phases(t) > 1) { /* parts of lines: their results first */
+        each *= 2;
+        table *= 2;
+    }
     bool random = way == OLY_LOCAL_READS || way == OLY_LOCAL_WRITES;
     return (oly_kernel_work){.seconds = units * each + more,
                              .read = random   ? units * size

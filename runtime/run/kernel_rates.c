@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static oly_kernel_rates *in_use;
 
@@ -129,12 +130,16 @@ static void measure_twice(oly_kernel_rates *rates, char *memory)
 /* As stored in the file, and used from the first time on: all starts use the same numbers. */
 static oly_status measure(oly_kernel_rates *rates)
 {
-    char *memory = oly_calloc(1, OLY_RATE_MEMORY);
+    enum { HUGE_PAGE = 1 << 21 };
+    char *block = oly_malloc(OLY_RATE_MEMORY + HUGE_PAGE);
     oly_text text = {0};
-    if (!memory)
+    if (!block)
         return oly_out_of_memory(OLY_RATE_MEMORY, "measuring kernels");
+    char *memory = block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
+    madvise(memory, OLY_RATE_MEMORY, MADV_HUGEPAGE); /* as that of arrays: device/cpu.c */
+    memset(memory, 0, OLY_RATE_MEMORY);
     measure_twice(rates, memory);
-    oly_release(memory);
+    oly_release(block);
     oly_kernel_rates_text(&text, rates);
     oly_status st = text.failed ? oly_out_of_memory(0, "measuring kernels") : OLY_OK;
     if (st == OLY_OK) {

@@ -149,7 +149,7 @@ static void fill(char *memory, oly_dtype dtype)
     for (int k = 0; k < 3; k++)
         oly_write_numbers(memory + k * APART, dtype, values, LINE);
     for (int i = 0; i < LINE; i++) /* exponents: their bits decide what a power of integers takes */
-        values[i] = i % 11 * 11;
+        values[i] = (double)(1u << i % 31);
     if (whole)
         oly_write_numbers(memory + APART, dtype, values, LINE);
     for (int i = 0; i < LINE; i++) /* what a chain of squares or products leaves as it is */
@@ -377,7 +377,7 @@ static void measure_stream(oly_kernel_rates *r, char *memory, int set)
                     .from = memory,
                     .out = small,
                     .scratch = small + 64};
-    copy.to = memory + bytes / 2 + 256;
+    copy.to = memory + bytes / 2;
     copy.from = write.to = memory;
     copy.chunks = oly_copy_chunks(&copy.task);
     write.chunks = oly_copy_chunks(&write.task);
