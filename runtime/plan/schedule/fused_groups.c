@@ -86,3 +86,15 @@ const oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k
     }
     return NULL;
 }
+
+void oly_for_steps(oly_plan *plan, const oly_block *b, oly_step_visit *visit)
+{
+    for (int k = 0; b && k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            oly_for_steps(plan, s->loop.body, visit);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            oly_for_steps(plan, s->branch.blocks[j], visit);
+        visit(plan, b, k);
+    }
+}

@@ -12,4 +12,7 @@ const oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k
 bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_step *reader);
 /* What the group reads lives until the step with this number. */
 void oly_group_keep(oly_plan *plan, const oly_step *group, int number);
+/* Calls visit for step k of the block b, for every step of a block and of the blocks inside it, which come first. */
+typedef void oly_step_visit(oly_plan *plan, const oly_block *b, int k);
+void oly_for_steps(oly_plan *plan, const oly_block *b, oly_step_visit *visit);
 #endif

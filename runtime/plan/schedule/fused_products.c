@@ -99,20 +99,8 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
     }
 }
 
-static void fuse_block(oly_plan *plan, const oly_block *b)
-{
-    for (int k = 0; b && k < b->n_steps; k++) {
-        const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP)
-            fuse_block(plan, s->loop.body);
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            fuse_block(plan, s->branch.blocks[j]);
-        fuse(plan, b, k);
-    }
-}
-
 void oly_fuse_products(oly_plan *plan)
 {
     if (oly_enabled(OLY_OPTIMISATION_BYTE_PRODUCTS))
-        fuse_block(plan, plan->main);
+        oly_for_steps(plan, plan->main, fuse);
 }
