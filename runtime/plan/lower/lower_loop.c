@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and
- * writes another, and the interpreter rotates them after every iteration, so nothing is copied; nor is a carry that takes
- * over the value of another, which has more buffers then. Values from outside
- * are read in place; an exchange that they need runs once, before the loop. */
+ * writes another, and the interpreter rotates them after every iteration, so nothing is copied. A carry that takes over
+ * another's value has none of its own: those of the computed carry are more, so that the value stays untouched for as long as
+ * someone holds it. Values from outside are read in place; an exchange that they need runs once, before the loop. */
+#include "core/optimisation.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_past_loops.h"
 #include "plan/stencil/stencil.h"
@@ -103,7 +104,7 @@ static bool written_over(oly_frame *body, int carry)
 static int taken_over(oly_frame *body, const carries *c, int n_carry, int k)
 {
     const oly_node *made = body->graph->outputs[k];
-    for (int j = 0; j < n_carry; j++)
+    for (int j = 0; j < n_carry && oly_enabled(OLY_OPTIMISATION_PASSED_CARRIES); j++)
         if (j != k && made == body->graph->inputs[1 + j] && !written_over(body, j) && !written_over(body, k) &&
             oly_value_of(body, made)->slot == c->in[j] && oly_layout_equal(&c->layout[j], &c->layout[k]))
             return j;
@@ -180,7 +181,7 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     for (int k = 0; k < n_carry; k++) {
         oly_value *made = oly_value_of(body, body->graph->outputs[k]);
         if (c.passed[k].from >= 0) {
-            c.out[k] = c.spare[k] = -1; /* those of the carry that is computed, below */
+            c.out[k] = c.spare[k] = -1; /* set below, when the computed carry has its own */
         } else if (made->slot == c.in[k] && written_over(body, k)) {
             c.out[k] = c.spare[k] = c.in[k];
             /* also holds the result; what an earlier loop left is in that loop's memory */
