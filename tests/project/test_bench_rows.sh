@@ -34,6 +34,9 @@ for pair in $replaced; do
     covered "${pair%=*}" && fail "${pair%=*} is in a plan now: take it off the list in this test"
 done
 
+# What a row measures is listed as a user would write it, not as macros make it.
+"$bench" --list | grep -q '_Generic' && fail "bench --list shows what macros expand to"
+
 # Rows of tables say what bounds them.
 limits=$(sed -n 's/.*measure("\([a-z0-9_]*\)".*/\1/p' bench/peers/limits.c)
 while IFS=$'\t' read -r name _ _ limit inputs; do
