@@ -12,7 +12,8 @@
  * Names are unique in the library. What a kernel relies on, and the emulator checks:
  *
  *   - Blocks run in any order, also one after the other: none waits for another. (The last block to finish, found by an atomic counter
- *     after oly_fence(), may go on with what the others wrote.)
+ *     after oly_fence(), may go on with what the others wrote; and a block that takes its work from an atomic counter may wait for those
+ *     that took theirs before, which run or have run.)
  *   - All threads of a block that have not returned reach the same barrier; all lanes of a warp the same shuffle or vote. A lane whose
  *     thread has returned takes part in no shuffle: keep whole warps alive.
  *   - Between two barriers no thread reads or writes shared memory that another writes, but by atomics.
@@ -267,6 +268,12 @@ template <typename T> OLY_DEVICE T oly_load_constant(const T *at)
 template <typename T> OLY_DEVICE T oly_load_shared_by_blocks(const T *at)
 {
     return *(const volatile T *)at;
+}
+
+/* Of at most 8 bytes, all at once: for oly_load_shared_by_blocks of other blocks. */
+template <typename T> OLY_DEVICE void oly_store_shared_by_blocks(T *at, T v)
+{
+    *(volatile T *)at = v;
 }
 
 /* -- arithmetic ---------------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches of running results: scan.cu. What is chosen follows from the shape alone, so that every GPU gives the same bits. */
+/* Launches of running results: scan.cu, scan_tiles.cu. What is chosen follows from the shape alone, so that every GPU gives the same bits. */
 #include "cuda/local_launches.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -15,6 +15,7 @@ enum {
     SIDE_BY_SIDE = 64,      /* lines that threads, not blocks, scan */
     MOST_THREADS = 1 << 16, /* segments of theirs */
     THREAD_SEGMENT = 64,    /* elements worth one */
+    MANY_LINES = 1024,      /* of several tiles, each scanned by a block */
 };
 
 static void add_line_dimension(oly_cuda_scan_task *s, int64_t extent, int64_t in, int64_t out, int64_t before)
@@ -121,11 +122,6 @@ static oly_status scan_segments(const oly_cuda_launcher *l, const oly_cuda_scan_
     return start(l, &last);
 }
 
-size_t oly_cuda_running_bytes(int64_t lines)
-{
-    return (size_t)oly_larger(lines, MOST_SEGMENTS) * 16;
-}
-
 /* Of lines whose elements are apart. */
 static oly_status by_threads(const oly_cuda_launcher *l, oly_cuda_scan_task *s)
 {
@@ -137,19 +133,68 @@ static oly_status by_threads(const oly_cuda_launcher *l, oly_cuda_scan_task *s)
     return scan_segments(l, s, totals, s->n, 1, start_lines);
 }
 
-oly_status oly_cuda_running(const oly_cuda_launcher *l, const oly_cuda_scan_task *running, void *totals)
+/* -- frequent types: scan_tiles.cu ---------------------------------------------------------------------------------------- */
+
+/* Kernels by type and combiner. */
+#define TILED(kind, s, name) "oly_scan_" kind "_" s "_" name
+#define TILED_ALL(kind, s)                                                                                             \
+    {                                                                                                                  \
+        [OLY_COMBINE_SUM] = TILED(kind, s, "sum"), [OLY_COMBINE_PROD] = TILED(kind, s, "prod"),                        \
+        [OLY_COMBINE_MAX] = TILED(kind, s, "max"), [OLY_COMBINE_MIN] = TILED(kind, s, "min")                           \
+    }
+#define TILED_KERNELS(kind)                                                                                            \
+    {                                                                                                                  \
+        [OLY_FLOAT32] = TILED_ALL(kind, "f32"), [OLY_FLOAT64] = TILED_ALL(kind, "f64"),                                \
+        [OLY_INT32] = TILED_ALL(kind, "i32"), [OLY_INT64] = TILED_ALL(kind, "i64"),                                    \
+        [OLY_FLOAT16] = {[OLY_COMBINE_SUM] = TILED(kind, "f16", "sum")},                                               \
+        [OLY_BFLOAT16] = {[OLY_COMBINE_SUM] = TILED(kind, "bf16", "sum")},                                             \
+    }
+static const char *const by_rows[OLY_N_DTYPES][OLY_N_COMBINERS] = TILED_KERNELS("rows");
+static const char *const by_chains[OLY_N_DTYPES][OLY_N_COMBINERS] = TILED_KERNELS("chain");
+
+static bool is_tiled(const oly_cuda_scan_task *s)
 {
-    oly_cuda_scan_task s = *running;
-    if (s.length <= SHORT)
-        return start_lines(l, &s);
-    if (s.n >= SIDE_BY_SIDE && s.columns)
-        return by_threads(l, &s);
-    s.segments = oly_larger(1, oly_smaller(s.length / SEGMENT, MOST_SEGMENTS / s.n));
-    if (s.segments == 1)
-        return start_segments(l, &s);
-    if (!totals)
-        OLY_TRY(l->scratch(l->context, oly_cuda_running_bytes(s.n), &totals));
-    return scan_segments(l, &s, totals, 1, s.segments, start_segments);
+    return s->combiner >= 0 && by_rows[s->dtype][s->combiner] && s->to == s->dtype;
+}
+
+static oly_status start_tiles(const oly_cuda_launcher *l, const char *kernel, int64_t blocks,
+                              const oly_cuda_scan_task *s)
+{
+    return oly_cuda_start(l, "scan_tiles", kernel, oly_cuda_blocks(l, blocks, 1), OLY_CUDA_THREADS, s, sizeof *s);
+}
+
+/* A block for each line where there are many, or one tile in each. */
+static oly_status by_tiles(const oly_cuda_launcher *l, oly_cuda_scan_task *s)
+{
+    enum { SPAN = OLY_CUDA_SCAN_SPAN };
+    static const uint64_t zero;
+    int64_t bytes = (int64_t)oly_element_bytes[s->dtype], each = bytes == 8 ? 8 : 16; /* elements of a thread */
+    int64_t tiles = (s->length + OLY_CUDA_THREADS * each - 1) / (OLY_CUDA_THREADS * each);
+    int64_t groups = (tiles + SPAN - 1) / SPAN, thousands = (groups + SPAN - 1) / SPAN;
+    int64_t words = 1 + s->n * (tiles + groups + thousands) * (bytes == 8 ? 2 : 1);
+    void *at;
+    if (tiles == 1 || s->n >= MANY_LINES)
+        return start_tiles(l, by_rows[s->dtype][s->combiner], s->n, s);
+    OLY_TRY(l->scratch(l->context, (size_t)words * sizeof *s->chain, &at));
+    OLY_TRY(oly_cuda_fill(l, sizeof *s->chain, words, at, &zero));
+    s->chain = at;
+    return start_tiles(l, by_chains[s->dtype][s->combiner], s->n * tiles, s);
+}
+
+static oly_status running(const oly_cuda_launcher *l, oly_cuda_scan_task *s)
+{
+    void *totals;
+    if (s->length <= SHORT)
+        return start_lines(l, s);
+    if (s->n >= SIDE_BY_SIDE && s->columns)
+        return by_threads(l, s);
+    if (is_tiled(s))
+        return by_tiles(l, s);
+    s->segments = oly_larger(1, oly_smaller(s->length / SEGMENT, MOST_SEGMENTS / s->n));
+    if (s->segments == 1)
+        return start_segments(l, s);
+    OLY_TRY(l->scratch(l->context, (size_t)(s->n * s->segments) * 16, &totals));
+    return scan_segments(l, s, totals, 1, s->segments, start_segments);
 }
 
 /* The result of no elements: the identity; of sums zero with a sign, which leaves zeros of both signs as they are. */
@@ -175,5 +220,5 @@ oly_status oly_cuda_scan(const oly_cuda_launcher *l, const oly_local_task *t, co
     if (t->in[0].extent[t->dimension] == 0)
         return fill_identity(l, t, out);
     oly_cuda_scan_task s = describe(t, in, out);
-    return oly_cuda_running(l, &s, NULL);
+    return running(l, &s);
 }

@@ -20,11 +20,6 @@ oly_status oly_cuda_start_local(const oly_cuda_launcher *l, const char *module, 
 /* A further dimension, innermost last: merged with the one before if both are evenly spaced. */
 void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride);
 
-/* -- launch_scan.c: also for sorting ----------------------------------------------------------------------------------------- */
-/* Running results of lines, in place too. totals: memory of oly_cuda_running_bytes; NULL: it is taken. */
-oly_status oly_cuda_running(const oly_cuda_launcher *l, const oly_cuda_scan_task *s, void *totals);
-size_t oly_cuda_running_bytes(int64_t lines);
-
 /* -- launch_sort.c: also for scatter ------------------------------------------------------------------------------------------ */
 /* The order of the elements of lines, found by one key after the other: the last key decides first. */
 typedef struct oly_cuda_sorter {
@@ -35,9 +30,6 @@ typedef struct oly_cuda_sorter {
     int now;
     char *keys[2];
     uint32_t *numbers[2];
-    uint32_t *counts;
-    void *totals;
-    int64_t tiles;
 } oly_cuda_sorter;
 typedef struct oly_cuda_key {
     const void *base;

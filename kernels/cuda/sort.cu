@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorting: stable orders of lines. Elements become unsigned keys in the same order, as in cpu/sort.c. Lines of at most 32 elements are
- * ordered by warps that count smaller ones, those of at most 2048 by a block, by radix, in shared memory; of longer ones blocks count the
- * digits of tiles, the counts become positions (scan.cu), and blocks move the tiles. launch_sort.c chooses. */
-#include "boxes.h"
+ * ordered by warps that count smaller ones, those of at most 2048 by a block, by radix, in shared memory; longer
+ * ones by sort_sweeps.cu. launch_sort.c chooses. */
+#include "ranking.h"
 
-enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, ITEMS = OLY_CUDA_SORT_TILE / OLY_CUDA_THREADS };
+enum { ITEMS = OLY_CUDA_SORT_TILE / OLY_CUDA_THREADS };
 
 /* -- keys ------------------------------------------------------------------------------------------------------------------------------ */
 /* The bits of infinity, or of the largest number where the type has none. */
@@ -82,47 +82,7 @@ OLY_KERNEL_BLOCK_BOUNDED(oly_sort_few, oly_cuda_sort_task, OLY_CUDA_THREADS, 2)
         order_few<uint32_t>(task);
 }
 
-/* -- a tile: item j of a thread is element warp * 32 * ITEMS + 32 * j + lane -------------------------------------------------------------- */
-OLY_DEVICE int item_at(int j)
-{
-    return oly_warp() * OLY_WARP * ITEMS + j * OLY_WARP + oly_lane();
-}
-/* rank: how many items of the same digit are before it, in its warp; counts[warp][digit]: in warps before; total[digit]: in all. Of the
- * tile's items the first m are there. */
-template <class K>
-OLY_DEVICE void rank_items(const K *key, int m, int shift, uint32_t *counts, uint32_t *total, int *rank)
-{
-    int warp = oly_warp(), lane = oly_lane(), thread = oly_thread();
-    for (int w = 0; w < WARPS; w++)
-        counts[w * OLY_CUDA_DIGITS + thread] = 0;
-    oly_barrier();
-    OLY_UNROLL
-    for (int j = 0; j < ITEMS; j++) {
-        if (item_at(j) - lane >= m)
-            continue; /* the whole warp */
-        uint32_t digit = (uint32_t)(key[j] >> shift) & (OLY_CUDA_DIGITS - 1);
-        uint32_t peers = oly_ballot(item_at(j) < m), before = 0;
-        for (int bit = 0; bit < 8; bit++) {
-            uint32_t set = oly_ballot(digit >> bit & 1);
-            peers &= digit >> bit & 1 ? set : ~set;
-        }
-        /* of equal digits the lowest lane counts for all */
-        int leader = peers ? OLY_WARP - 1 - oly_leading_zeros((uint32_t)(peers & (0u - peers))) : lane;
-        if (item_at(j) < m && leader == lane)
-            before = oly_atomic_add(&counts[warp * OLY_CUDA_DIGITS + digit], (uint32_t)oly_count_ones(peers));
-        before = oly_shuffle(before, leader);
-        rank[j] = (int)before + oly_count_ones(peers & (((uint32_t)1 << lane) - 1));
-    }
-    oly_barrier();
-    uint32_t sum = 0;
-    for (int w = 0; w < WARPS; w++) {
-        uint32_t here = counts[w * OLY_CUDA_DIGITS + thread];
-        counts[w * OLY_CUDA_DIGITS + thread] = sum;
-        sum += here;
-    }
-    total[thread] = sum;
-    oly_barrier();
-}
+/* -- lines of a block ------------------------------------------------------------------------------------------------------------------------ */
 /* Replaces each thread's number by the sum of those of the threads before. */
 OLY_DEVICE void sum_before(uint32_t *x)
 {
@@ -147,38 +107,40 @@ template <class K> OLY_DEVICE void order_line(const oly_cuda_sort_task &t, int64
     OLY_SHARED(uint32_t, counts, WARPS * OLY_CUDA_DIGITS);
     OLY_SHARED(uint32_t, starts, OLY_CUDA_DIGITS);
     K *keys = (K *)keys_memory, key[ITEMS];
-    uint32_t number[ITEMS];
-    int n = (int)t.n, rank[ITEMS], warp = oly_warp();
+    uint32_t number[ITEMS], ranked[ITEMS];
+    int n = (int)t.n;
     OLY_UNROLL
     for (int j = 0; j < ITEMS; j++) {
-        int i = item_at(j);
+        int i = item_at<ITEMS>(j);
         key[j] = i < n ? ((const K *)t.keys)[line * n + i] : 0;
         number[j] = i < n ? t.numbers[line * n + i] : 0;
     }
     for (int shift = 0; shift < 8 * t.key_bytes; shift += 8) {
-        rank_items(key, n, shift, counts, starts, rank);
+        OLY_UNROLL
+        for (int j = 0; j < ITEMS; j++)
+            ranked[j] = digit_of(key[j], shift);
+        rank_items<ITEMS>(ranked, n, counts, starts);
         sum_before(starts);
         OLY_UNROLL
         for (int j = 0; j < ITEMS; j++) {
-            if (item_at(j) >= n)
+            if (item_at<ITEMS>(j) >= n)
                 continue;
-            uint32_t digit = (uint32_t)(key[j] >> shift) & (OLY_CUDA_DIGITS - 1);
-            uint32_t to = starts[digit] + counts[warp * OLY_CUDA_DIGITS + digit] + rank[j];
+            uint32_t to = place_of(ranked[j], counts, starts);
             keys[to] = key[j];
             numbers[to] = number[j];
         }
         oly_barrier();
         OLY_UNROLL
         for (int j = 0; j < ITEMS; j++) {
-            if (item_at(j) >= n)
+            if (item_at<ITEMS>(j) >= n)
                 continue;
-            key[j] = keys[item_at(j)];
-            number[j] = numbers[item_at(j)];
+            key[j] = keys[item_at<ITEMS>(j)];
+            number[j] = numbers[item_at<ITEMS>(j)];
         }
     }
     OLY_UNROLL
     for (int j = 0; j < ITEMS; j++) {
-        int i = item_at(j);
+        int i = item_at<ITEMS>(j);
         if (i < n) {
             ((K *)t.keys_to)[line * n + i] = key[j];
             t.numbers_to[line * n + i] = number[j];
@@ -195,82 +157,6 @@ OLY_KERNEL_BLOCK_BOUNDED(oly_sort_block8, oly_cuda_sort_task, OLY_CUDA_THREADS, 
 {
     for (int64_t line = oly_block(); line < task.lines; line += oly_blocks())
         order_line<uint64_t>(task, line);
-}
-
-/* -- long lines: for each digit, counts of tiles, then moves ----------------------------------------------------------------------------- */
-OLY_DEVICE uint32_t digit_at(const oly_cuda_sort_task &t, int64_t i)
-{
-    uint64_t key = t.wide ? ((const uint64_t *)t.keys)[i] : ((const uint32_t *)t.keys)[i];
-    return (uint32_t)(key >> t.shift) & (OLY_CUDA_DIGITS - 1);
-}
-OLY_KERNEL_BLOCK_BOUNDED(oly_sort_count, oly_cuda_sort_task, OLY_CUDA_THREADS, 2)
-{
-    OLY_SHARED(uint32_t, counts, OLY_CUDA_DIGITS);
-    int thread = oly_thread();
-    for (int64_t number = oly_block(); number < task.lines * task.tiles; number += oly_blocks()) {
-        int64_t line = number / task.tiles, tile = number % task.tiles, first = tile * OLY_CUDA_SORT_TILE;
-        int m = task.n - first < OLY_CUDA_SORT_TILE ? (int)(task.n - first) : (int)OLY_CUDA_SORT_TILE;
-        counts[thread] = 0;
-        oly_barrier();
-        for (int i = thread; i < m; i += OLY_CUDA_THREADS)
-            oly_atomic_add(&counts[digit_at(task, line * task.n + first + i)], (uint32_t)1);
-        oly_barrier();
-        task.counts[(line * OLY_CUDA_DIGITS + thread) * task.tiles + tile] = counts[thread];
-        oly_barrier();
-    }
-}
-/* counts: their running sums, of which a tile's own are taken off again. The tile is ordered in shared memory first, so that elements of
- * a digit are written side by side. */
-template <class K> OLY_DEVICE void move_tile(const oly_cuda_sort_task &t, int64_t line, int64_t tile)
-{
-    OLY_SHARED(uint64_t, keys_memory, OLY_CUDA_SORT_TILE);
-    OLY_SHARED(uint32_t, numbers, OLY_CUDA_SORT_TILE);
-    OLY_SHARED(uint32_t, counts, WARPS * OLY_CUDA_DIGITS);
-    OLY_SHARED(uint32_t, starts, OLY_CUDA_DIGITS);
-    OLY_SHARED(uint32_t, moves, OLY_CUDA_DIGITS); /* from places in the tile to places in the line, modulo 2^32 */
-    K *keys = (K *)keys_memory;
-    int64_t first = tile * OLY_CUDA_SORT_TILE, base = line * t.n;
-    int m = t.n - first < OLY_CUDA_SORT_TILE ? (int)(t.n - first) : (int)OLY_CUDA_SORT_TILE;
-    int rank[ITEMS], warp = oly_warp(), thread = oly_thread();
-    K key[ITEMS];
-    uint32_t number[ITEMS];
-    OLY_UNROLL
-    for (int j = 0; j < ITEMS; j++) {
-        key[j] = item_at(j) < m ? ((const K *)t.keys)[base + first + item_at(j)] : 0;
-        number[j] = item_at(j) < m ? t.numbers[base + first + item_at(j)] : 0;
-    }
-    rank_items(key, m, t.shift, counts, starts, rank);
-    uint32_t before = t.counts[(line * OLY_CUDA_DIGITS + thread) * t.tiles + tile] - starts[thread];
-    sum_before(starts);
-    moves[thread] = before - starts[thread];
-    OLY_UNROLL
-    for (int j = 0; j < ITEMS; j++) {
-        if (item_at(j) >= m)
-            continue;
-        uint32_t digit = (uint32_t)(key[j] >> t.shift) & (OLY_CUDA_DIGITS - 1);
-        uint32_t to = starts[digit] + counts[warp * OLY_CUDA_DIGITS + digit] + rank[j];
-        keys[to] = key[j];
-        numbers[to] = number[j];
-    }
-    oly_barrier();
-    for (int k = thread; k < m; k += OLY_CUDA_THREADS) {
-        K moved = keys[k];
-        uint32_t digit = (uint32_t)(moved >> t.shift) & (OLY_CUDA_DIGITS - 1);
-        int64_t to = base + (uint32_t)(moves[digit] + (uint32_t)k);
-        ((K *)t.keys_to)[to] = moved;
-        t.numbers_to[to] = numbers[k];
-    }
-    oly_barrier();
-}
-OLY_KERNEL_BLOCK_BOUNDED(oly_sort_move4, oly_cuda_sort_task, OLY_CUDA_THREADS, 2)
-{
-    for (int64_t k = oly_block(); k < task.lines * task.tiles; k += oly_blocks())
-        move_tile<uint32_t>(task, k / task.tiles, k % task.tiles);
-}
-OLY_KERNEL_BLOCK_BOUNDED(oly_sort_move8, oly_cuda_sort_task, OLY_CUDA_THREADS, 2)
-{
-    for (int64_t k = oly_block(); k < task.lines * task.tiles; k += oly_blocks())
-        move_tile<uint64_t>(task, k / task.tiles, k % task.tiles);
 }
 
 /* -- results: a thread for each element -------------------------------------------------------------------------------------------------- */

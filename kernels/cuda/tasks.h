@@ -114,6 +114,7 @@ typedef struct oly_cuda_box {
  * dimension of the box `at_stride` further in the array, and along each axis at index + shift, plus the box's own index in
  * dimension `along`. */
 enum { OLY_CUDA_START = OLY_INDEX_PROMISE + 1 }; /* as mode: indexes are moved into [0, size] */
+enum { OLY_CUDA_FEW = 4 };                       /* dimensions of which kernels have all in registers */
 typedef struct oly_cuda_axis {
     const char *index;
     int32_t wide;             /* int64, not int32 */
@@ -166,12 +167,15 @@ typedef struct oly_cuda_find_task {
 /* scan.cu: running results of n lines of `length` elements, each in `segments` segments. A block holds so many elements of the type of the
  * computation in shared memory: those of a tile, with gaps, and a sum for each thread. */
 enum { OLY_CUDA_SCAN_SHARED = 2048 + OLY_CUDA_THREADS + OLY_CUDA_THREADS };
+enum { OLY_CUDA_SCAN_SPAN = 32 }; /* scan_tiles.cu: tiles of a group, and groups of a thousand */
 typedef struct oly_cuda_scan_task {
     const char *in;
     char *out;          /* NULL: none */
     char *totals;       /* of each line's segments, in the type of the computation; NULL: not asked for */
     const char *carry;  /* totals as running results: segment s goes on from that of s - 1; NULL: each begins anew */
     const char *before; /* results of this line's other parts; NULL: none */
+    uint64_t *
+        chain; /* scan_tiles.cu, zeros at first: tiles that blocks have taken, then totals of tiles, groups and thousands */
     int64_t n, length, segments;
     int64_t in_step, out_step, before_step;
     int32_t dtype, to, combiner, reverse; /* combiner -1: logarithm of the sum of exponentials */
@@ -196,14 +200,35 @@ enum {
 };
 typedef struct oly_cuda_sort_task {
     const char *in; /* the elements that keys are made of */
-    int64_t lines, n, step, tiles;
+    int64_t lines, n, step;
     oly_cuda_dims line;
-    int32_t kind, dtype, wide, backwards;    /* wide: keys of 8 bytes, not 4; backwards: numbers descend at first */
-    int32_t shift, key_bytes, first, unused; /* first: there are no numbers yet */
+    int32_t kind, dtype, wide, backwards; /* wide: keys of 8 bytes, not 4; backwards: numbers descend at first */
+    int32_t key_bytes, first;             /* first: there are no numbers yet */
     char *keys, *keys_to;
     uint32_t *numbers, *numbers_to;
-    uint32_t *counts; /* of each line, digit and tile; then their running sums */
 } oly_cuda_sort_task;
+
+/* sort_sweeps.cu: `lines` lines of n elements, or of keys with numbers that follow each other; a pass orders them by the digit at `shift`. */
+enum {
+    OLY_CUDA_SWEEP_ELEMENTS = 16, /* of a thread, in a tile */
+    OLY_CUDA_SWEEP_NUMBERED = 8,
+};
+enum { OLY_CUDA_ORDER_UNSIGNED, OLY_CUDA_ORDER_SIGNED, OLY_CUDA_ORDER_FLOATING };
+typedef struct oly_cuda_sweep_task {
+    const char *from;
+    char *to;
+    const uint32_t *numbers;
+    uint32_t *numbers_to;
+    uint64_t *ticket;                /* tiles that blocks have taken, 0 at first */
+    uint32_t *chain;                 /* what tiles have published of each digit, 0 at first */
+    uint32_t *counts;                /* of each line, pass and digit; of the pass, for sweeps */
+    int64_t lines, n, tiles, pieces; /* pieces: of a line, counted by a block */
+    int64_t from_step, to_step;
+    oly_cuda_dims from_line, to_line;
+    uint64_t infinity;                       /* its bits, or those of the largest number where the type has none */
+    int32_t order, passes, shift, backwards; /* backwards: written from the line's end on */
+} oly_cuda_sweep_task;
+
 /* Operations of local.h on one or two boxes. */
 typedef struct oly_cuda_local_task {
     int32_t op, n_in, dimension, reverse, n_batch, n_axes, part, partial;

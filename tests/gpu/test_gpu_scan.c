@@ -42,7 +42,8 @@ static bool has_order(const drawn *w)
     return w->t.op == OLY_LOCAL_CUMLOGSUMEXP || (w->in[0].dtype >= OLY_FLOAT8_E4M3FN && w->t.op <= OLY_LOCAL_CUMPROD);
 }
 
-/* Numbers whose sums and products stay small. */
+/* Numbers whose sums and products stay small. Factors are many different ones, or their products would be rounded in the same way again and
+ * again. */
 static void calm(drawn *w)
 {
     oly_local_operand *x = &w->in[0];
@@ -53,7 +54,7 @@ static void calm(drawn *w)
         return;
     for (int64_t i = 0; i < n; i++) {
         double value =
-            w->t.op == OLY_LOCAL_CUMPROD ? 1 + (random_below(3) - 1) * 0.001 : random_below(9) * 0.125 - 0.25;
+            w->t.op == OLY_LOCAL_CUMPROD ? 1 + (random_below(2001) - 1000) * 1e-6 : random_below(9) * 0.125 - 0.25;
         switch (x->dtype) {
         case OLY_FLOAT64: ((double *)w->memory[0])[i] = value; break;
         case OLY_COMPLEX128: ((double *)w->memory[0])[2 * i] = value, ((double *)w->memory[0])[2 * i + 1] = 0; break;
@@ -131,6 +132,34 @@ static void long_lines(void **state)
     }
 }
 
+/* Many tiles, which blocks scan at once (scan_tiles.cu): groups of 32 tiles of 2048 or 4096 elements, and a thousand of them. */
+static void chained_lines(void **state)
+{
+    (void)state;
+    need_kernels();
+    enum { THOUSAND = 24 }; /* the round of more than a thousand tiles */
+    static const oly_dtype types[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT32, OLY_INT64, OLY_FLOAT16, OLY_BFLOAT16};
+    for (int round = 0; round <= THOUSAND; round++) {
+        drawn w;
+        int rank = round == THOUSAND ? 1 : 1 + random_below(2);
+        int64_t extent[OLY_MAX_RANK] = {1 + random_below(3), 1};
+        extent[rank - 1] = round == THOUSAND ? 1027 * 2048 : 30000 + random_below(200000);
+        do
+            draw(&w, rank, (int64_t[]){extent[0], extent[1]}, rank - 1);
+        while (round == THOUSAND && (w.t.n_in == 2 || w.t.partial));
+        if (w.t.n_in == 1) {
+            w.t.op = (oly_local_op)(OLY_LOCAL_CUMSUM + random_below(2));
+            w.in[0].dtype = round == THOUSAND ? OLY_FLOAT64 : types[random_below(6)];
+            w.t.out.dtype = w.t.partial ? oly_local_running_dtype(w.t.op, w.in[0].dtype) : w.in[0].dtype;
+        }
+        fill_operand(&w, 0);
+        calm(&w);
+        if (w.t.n_in == 2 && has_order(&w))
+            memset(w.memory[1], 0, 4 * oly_element_bytes[w.in[1].dtype]);
+        compare_task(&w, "chained lines", round, false, has_order(&w) ? nearly : NULL);
+    }
+}
+
 static void clear(const oly_local_operand *x, void *memory)
 {
     size_t bytes = oly_element_bytes[x->dtype];
@@ -167,6 +196,6 @@ static void columns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_lines), cmocka_unit_test(long_lines),
-                                       cmocka_unit_test(columns)};
+                                       cmocka_unit_test(chained_lines), cmocka_unit_test(columns)};
     return CHECK_MAIN(tests);
 }

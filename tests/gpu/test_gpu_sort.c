@@ -76,11 +76,11 @@ static void long_lines(void **state)
 {
     (void)state;
     need_kernels();
-    static const int64_t lengths[] = {2049, 4096, 6000, 9001};
-    for (int round = 0; round < 12; round++) {
+    static const int64_t lengths[] = {2049, 4096, 6000, 9001, 30000};
+    for (int round = 0; round < 24; round++) {
         int rank = 1 + random_below(2), dimension = random_below(rank);
         int64_t extent[] = {1 + random_below(2), 1 + random_below(2)};
-        extent[dimension] = lengths[random_below(4)];
+        extent[dimension] = lengths[random_below(5)];
         one("long lines", round, rank, extent, dimension);
     }
 }

@@ -208,6 +208,10 @@ template <typename T> OLY_DEVICE T oly_load_shared_by_blocks(const T *at)
 {
     return *(const volatile T *)at;
 }
+template <typename T> OLY_DEVICE void oly_store_shared_by_blocks(T *at, T v)
+{
+    *(volatile T *)at = v;
+}
 
 /* -- arithmetic ---------------------------------------------------------------------------------------------------------------- */
 template <typename to, typename from> static inline to emulated_bits(from x)
