@@ -3,6 +3,7 @@
 #include "cuda/local_launches.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
+#include "core/min_max.h"
 #include "local_table.h"
 #include <math.h>
 #include <string.h>
@@ -154,11 +155,33 @@ static bool pair_elements(oly_cuda_indexed_task *t)
     return true;
 }
 
+/* Can the kernels for one index for each element read them? */
+static bool reads_by_one(const oly_cuda_indexed_task *t)
+{
+    return t->from && t->n > 0 && t->n < INT32_MAX && t->n_axes == 1 && t->rank >= 1 && t->rank <= OLY_CUDA_FEW &&
+           t->axis[0].along < 0 && t->mode != OLY_CUDA_START &&
+           ((uintptr_t)t->to | (uintptr_t)t->from) % (uintptr_t)t->bytes == 0;
+}
+
+/* Blocks of 16 elements for each thread, or of fewer where the device would have nothing to do. */
+static oly_status start_by_one(const oly_cuda_launcher *l, const oly_cuda_indexed_task *t)
+{
+    enum { EACH = 16, BUSY = 8 };
+    static const char *const kernels[] = {"oly_indexed_read_1", "oly_indexed_read_2", "oly_indexed_read_4",
+                                          "oly_indexed_read_8", "oly_indexed_read_16"};
+    int64_t all = (t->n + OLY_CUDA_THREADS - 1) / OLY_CUDA_THREADS, few = (all + EACH - 1) / EACH;
+    int64_t blocks = oly_larger(few, oly_smaller(all, (int64_t)l->processors * BUSY));
+    int size = 0;
+    while (1 << size < t->bytes)
+        size++;
+    return oly_cuda_start(l, "indexed", kernels[size], oly_cuda_blocks(l, blocks, 1), OLY_CUDA_THREADS, t, sizeof *t);
+}
+
 static oly_status read_elements(const oly_cuda_launcher *l, oly_cuda_indexed_task *t)
 {
     while (t->from && t->n > 0 && pair_elements(t))
         ;
-    return start(l, "oly_indexed_read", t);
+    return reads_by_one(t) ? start_by_one(l, t) : start(l, "oly_indexed_read", t);
 }
 
 oly_status oly_cuda_gather(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
