@@ -119,6 +119,72 @@ OLY_KERNEL_BLOCK_BOUNDED(oly_find, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
     BY_REAL_TYPE(task.dtype, find, task)
 }
 
+/* Adjacent elements of a frequent type, 16 bytes at a time where they are aligned, by the lanes of a warp. Numbers count from the piece's
+ * beginning, so 32 bits hold them; a lane meets its elements in ascending order, and keeps the first of equal ones. */
+template <class T> struct alignas(16) vector_of {
+    T at[16 / sizeof(T)];
+};
+template <class T> OLY_DEVICE void consider(bool smallest, T x, int32_t number, T *best, int32_t *found)
+{
+    if (better(smallest, x, *best)) {
+        *best = x;
+        *found = number;
+    }
+}
+template <class T, class A, bool smallest> OLY_DEVICE void find_direction(const oly_cuda_find_task &t)
+{
+    enum { WIDTH = 16 / sizeof(T), VECTORS = 4, ROUND = OLY_WARP * WIDTH };
+    const int lane = oly_lane();
+    const int64_t all = t.n * t.pieces, step = oly_stride() / OLY_WARP;
+    for (int64_t i = oly_index() / OLY_WARP; i < all; i += step) {
+        const int64_t piece = i / t.n, begin = t.length * piece / t.pieces;
+        const int32_t n = (int32_t)(t.length * (piece + 1) / t.pieces - begin);
+        const T *from = (const T *)t.in + oly_offset_in(t.kept, i - piece * t.n) + begin;
+        /* those before the first aligned one, by the first lanes; each lane has one element to begin with */
+        int32_t e = (int32_t)((0 - (uintptr_t)from) / sizeof(T) & (WIDTH - 1)), found = lane < n ? lane : 0;
+        T best = from[found];
+        e = e < n ? e : n;
+        for (; e + (VECTORS - 1) * ROUND + ROUND <= n; e += VECTORS * ROUND) {
+            vector_of<T> x[VECTORS];
+            OLY_UNROLL
+            for (int v = 0; v < VECTORS; v++)
+                x[v] = *(const vector_of<T> *)(from + e + v * ROUND + lane * WIDTH);
+            OLY_UNROLL
+            for (int v = 0; v < VECTORS; v++) {
+                OLY_UNROLL
+                for (int j = 0; j < WIDTH; j++)
+                    consider(smallest, x[v].at[j], e + v * ROUND + lane * WIDTH + j, &best, &found);
+            }
+        }
+        for (e += lane; e < n; e += OLY_WARP)
+            consider(smallest, from[e], e, &best, &found);
+        A widest = (A)best;
+        int64_t number = t.first + begin + found;
+        find_among(t, &widest, &number);
+        if (lane == 0) {
+            oly_store_number(t.wide, t.to, i, number);
+            if (t.elements)
+                ((T *)t.elements)[i] = (T)widest;
+        }
+    }
+}
+template <class T, class A> OLY_DEVICE void find_adjacent(const oly_cuda_find_task &t)
+{
+    if (t.smallest)
+        find_direction<T, A, true>(t);
+    else
+        find_direction<T, A, false>(t);
+}
+OLY_KERNEL_BLOCK_BOUNDED(oly_find_adjacent, oly_cuda_find_task, OLY_CUDA_THREADS, 4)
+{
+    switch (task.dtype) {
+    case OLY_T_f32: find_adjacent<float, float>(task); break;
+    case OLY_T_f64: find_adjacent<double, double>(task); break;
+    case OLY_T_i32: find_adjacent<int32_t, int64_t>(task); break;
+    case OLY_T_i64: find_adjacent<int64_t, int64_t>(task); break;
+    }
+}
+
 /* The pieces' results, in the same way. */
 template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
 {
@@ -145,6 +211,56 @@ template <class A> OLY_DEVICE void join_found(const oly_cuda_find_task &t)
 OLY_KERNEL_BLOCK_BOUNDED(oly_find_join, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
 {
     BY_REAL_TYPE(task.dtype, join_found, task)
+}
+
+/* The same of many pieces, by a block for each result. */
+template <class A> OLY_DEVICE void join_many(const oly_cuda_find_task &t)
+{
+    enum { WARPS = OLY_CUDA_THREADS / OLY_WARP };
+    OLY_SHARED(A, bests, WARPS);
+    OLY_SHARED(int64_t, numbers, WARPS);
+    const int thread = oly_thread();
+    for (int64_t i = oly_block(); i < t.n; i += oly_blocks()) {
+        int64_t number = -1;
+        A best = A();
+        for (int64_t p = thread; p < t.pieces; p += AHEAD * OLY_CUDA_THREADS) {
+            A next[AHEAD];
+            int64_t of[AHEAD];
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) {
+                const int64_t x = p + j * OLY_CUDA_THREADS, at = (x < t.pieces ? x : p) * t.n + i;
+                oly_load(t.dtype, t.in, at, &next[j]);
+                of[j] = t.numbers[at];
+            }
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) /* the last ones again: no harm */
+                if (wins(t.smallest, next[j], of[j], best, number)) {
+                    best = next[j];
+                    number = of[j];
+                }
+        }
+        find_among(t, &best, &number);
+        if (oly_lane() == 0) {
+            bests[oly_warp()] = best;
+            numbers[oly_warp()] = number;
+        }
+        oly_barrier();
+        if (oly_warp() == 0) {
+            best = bests[oly_lane() % WARPS];
+            number = numbers[oly_lane() % WARPS];
+            find_among(t, &best, &number);
+            if (thread == 0) {
+                oly_store_number(t.wide, t.to, i, number);
+                if (t.elements)
+                    oly_store(t.dtype, t.elements, i, best);
+            }
+        }
+        oly_barrier();
+    }
+}
+OLY_KERNEL_BLOCK_BOUNDED(oly_find_join_many, oly_cuda_find_task, OLY_CUDA_THREADS, 2)
+{
+    BY_REAL_TYPE(task.dtype, join_many, task)
 }
 
 /* The devices' results: in[0] elements, in[1] their numbers, along `axes`. A thread for each result. */

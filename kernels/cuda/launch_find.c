@@ -7,7 +7,12 @@
 #include "local_table.h"
 #include <string.h>
 
-enum { ENOUGH_THREADS = 1024, PIECE = 64, WARP = 32 }; /* threads of a processor; elements that a thread looks at */
+enum {
+    ENOUGH_THREADS = 1024, /* of a processor */
+    PIECE = 64,            /* elements that a thread looks at */
+    WARP = 32,
+    MANY = 64, /* pieces of a result that a block joins */
+};
 
 /* A further reduced dimension, innermost last. */
 static void add_reduced(oly_cuda_find_task *f, int64_t extent, int64_t stride, int64_t weight)
@@ -77,6 +82,20 @@ static oly_status start(const oly_cuda_launcher *l, const char *kernel, int64_t 
                           sizeof *f);
 }
 
+/* Adjacent elements of a type that find_adjacent has, enough for a warp; in pieces whose elements 32 bits count. */
+static bool is_adjacent(const oly_cuda_find_task *f)
+{
+    bool frequent =
+        f->dtype == OLY_FLOAT32 || f->dtype == OLY_FLOAT64 || f->dtype == OLY_INT32 || f->dtype == OLY_INT64;
+    return frequent && f->lanes == WARP && f->reduced.rank == 1 && f->reduced.stride[0] == 1 && f->weight[0] == 1 &&
+           f->length / f->pieces < 1 << 30 && (uintptr_t)f->in % oly_element_bytes[f->dtype] == 0;
+}
+
+static oly_status start_find(const oly_cuda_launcher *l, const oly_cuda_find_task *f)
+{
+    return start(l, is_adjacent(f) ? "oly_find_adjacent" : "oly_find", f->n * f->pieces * f->lanes, f);
+}
+
 static oly_status find_pieces(const oly_cuda_launcher *l, oly_cuda_find_task f)
 {
     size_t results = (size_t)(f.n * f.pieces), bytes = oly_element_bytes[f.dtype];
@@ -88,8 +107,10 @@ static oly_status find_pieces(const oly_cuda_launcher *l, oly_cuda_find_task f)
     f.to = at;
     f.wide = true;
     f.elements = (char *)at + results * sizeof(int64_t);
-    OLY_TRY(start(l, "oly_find", f.n * f.pieces * f.lanes, &f));
-    join.lanes = lanes_for(f.pieces);
+    OLY_TRY(start_find(l, &f));
+    join.lanes = f.pieces >= MANY ? WARP : lanes_for(f.pieces);
+    if (f.pieces >= MANY)
+        return start(l, "oly_find_join_many", f.n * OLY_CUDA_THREADS, &join);
     return start(l, "oly_find_join", f.n * join.lanes, &join);
 }
 
@@ -107,7 +128,7 @@ oly_status oly_cuda_find(const oly_cuda_launcher *l, const oly_local_task *t, co
     f.wide = t->out.dtype == OLY_INT64;
     f.elements = t->partial ? scratch : NULL;
     divide(l, &f);
-    return f.pieces > 1 ? find_pieces(l, f) : start(l, "oly_find", f.n * f.lanes, &f);
+    return f.pieces > 1 ? find_pieces(l, f) : start_find(l, &f);
 }
 
 oly_status oly_cuda_pick(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,

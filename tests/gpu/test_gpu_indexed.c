@@ -207,6 +207,8 @@ static void argreductions(void **state)
             extent[d] = 1 + random_below(random_below(6) ? 8 : 100);
         if (random_below(8) == 0)
             rank = 1, extent[0] = 1 + random_below(30000);
+        if (round % 150 == 0) /* so many pieces that blocks join them */
+            rank = 1, extent[0] = 140000 + random_below(9000);
         set_box(&w.in[0], random_dtype(false), rank, extent);
         for (int d = 0; d < rank; d++)
             if (random_below(2) || (d == rank - 1 && w.t.n_axes == 0)) {
