@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies of boxes with any strides, and fills. Where one side is dense in another dimension than the other (a transpose), tiles of
- * 32 x 32 elements go through shared memory, so that both sides are read and written in whole lines. */
+/* Copies of boxes with any strides, and fills. Where one side is dense in another dimension than the other (a transpose), tiles
+ * of elements go through shared memory, so that both sides are read and written in whole lines. */
 #include "tasks.h" /* before device.h, whose OLY_DEVICE is a macro */
 
 #include "device.h"
@@ -70,48 +70,77 @@ OLY_KERNEL(oly_copy_dense, oly_cuda_copy_task)
         to[i] = from[i];
 }
 
-/* -- transposes: blocks of 32 x 8 threads; the source is dense in dimension task.tile, the result in the last ------------------- */
-enum { SIDE = 32, STEP = 8 };
-template <class T> OLY_DEVICE void transpose(const oly_cuda_copy_task &t, T (*tile)[SIDE + 1])
+/* -- transposes: the source is dense in dimension task.tile, the result in the last ------------------------------------------------ */
+/* Tiles of 32 x 32 elements, or 64 x 64 of small ones where both sides are that long. A thread has all its elements of a tile in registers
+ * before it writes any, so that many reads are on their way. Tiles are numbered in 32 bits: each has 64 elements or more. */
+template <class T, int SIDE> OLY_DEVICE void transpose(const oly_cuda_copy_task &t, T (*tile)[SIDE + 1])
 {
-    int last = t.rank - 1, along = t.tile;
-    int64_t columns = (t.extent[last] + SIDE - 1) / SIDE, rows = (t.extent[along] + SIDE - 1) / SIDE, others = 1;
+    enum { STEP = OLY_CUDA_THREADS / SIDE, N = SIDE / STEP };
+    const int last = t.rank - 1, along = t.tile;
+    const uint32_t columns = (uint32_t)((t.extent[last] + SIDE - 1) / SIDE);
+    const uint32_t rows = (uint32_t)((t.extent[along] + SIDE - 1) / SIDE);
+    uint32_t n = rows * columns;
     for (int d = 0; d < last; d++)
-        others *= d == along ? 1 : t.extent[d];
-    int x = oly_thread() % SIDE, y = oly_thread() / SIDE;
-    for (int64_t number = oly_block(); number < rows * columns * others; number += oly_blocks()) {
-        int64_t column = number % columns * SIDE, rest = number / columns, row = rest % rows * SIDE, a = 0, b = 0;
-        rest /= rows;
+        n *= d == along ? 1 : (uint32_t)t.extent[d];
+    const int x = oly_thread() % SIDE, y = oly_thread() / SIDE;
+    const int64_t from_step = t.from_stride[last] * STEP, to_step = t.to_stride[along] * STEP;
+    for (uint32_t number = (uint32_t)oly_block(); number < n; number += (uint32_t)oly_blocks()) {
+        uint32_t rest = number / columns, next = rest / rows;
+        const int64_t column = (int64_t)(number - rest * columns) * SIDE, row = (int64_t)(rest - next * rows) * SIDE;
+        int64_t a = 0, b = 0;
+        rest = next;
         for (int d = last - 1; d >= 0; d--) {
             if (d == along)
                 continue;
-            a += rest % t.extent[d] * t.to_stride[d];
-            b += rest % t.extent[d] * t.from_stride[d];
-            rest /= t.extent[d];
+            next = rest / (uint32_t)t.extent[d];
+            const int64_t at = rest - next * (uint32_t)t.extent[d];
+            a += at * t.to_stride[d];
+            b += at * t.from_stride[d];
+            rest = next;
         }
-        T *to = (T *)t.to + a;
-        const T *from = (const T *)t.from + b;
-        for (int k = y; k < SIDE; k += STEP)
-            if (row + x < t.extent[along] && column + k < t.extent[last])
-                tile[k][x] = from[(row + x) * t.from_stride[along] + (column + k) * t.from_stride[last]];
+        const T *from = (const T *)t.from + b + (row + x) * t.from_stride[along] + (column + y) * t.from_stride[last];
+        T *to = (T *)t.to + a + (row + y) * t.to_stride[along] + (column + x) * t.to_stride[last];
+        const bool whole = row + SIDE <= t.extent[along] && column + SIDE <= t.extent[last];
+        T item[N];
+        if (whole) {
+            OLY_UNROLL
+            for (int k = 0; k < N; k++)
+                item[k] = from[k * from_step];
+            OLY_UNROLL
+            for (int k = 0; k < N; k++)
+                tile[y + k * STEP][x] = item[k];
+        } else {
+            for (int k = 0; k < N; k++)
+                if (row + x < t.extent[along] && column + y + k * STEP < t.extent[last])
+                    tile[y + k * STEP][x] = from[k * from_step];
+        }
         oly_barrier();
-        for (int k = y; k < SIDE; k += STEP)
-            if (row + k < t.extent[along] && column + x < t.extent[last])
-                to[(row + k) * t.to_stride[along] + (column + x) * t.to_stride[last]] = tile[x][k];
+        if (whole) {
+            OLY_UNROLL
+            for (int k = 0; k < N; k++)
+                to[k * to_step] = tile[x][y + k * STEP];
+        } else {
+            for (int k = 0; k < N; k++)
+                if (row + y + k * STEP < t.extent[along] && column + x < t.extent[last])
+                    to[k * to_step] = tile[x][y + k * STEP];
+        }
         oly_barrier();
     }
 }
-#define TRANSPOSE(bytes, T)                                                                                            \
-    OLY_KERNEL_BLOCK_BOUNDED(oly_transpose_##bytes, oly_cuda_copy_task, SIDE *STEP, 4)                                 \
+#define TRANSPOSE(name, T, SIDE, blocks)                                                                               \
+    OLY_KERNEL_BLOCK_BOUNDED(oly_transpose_##name, oly_cuda_copy_task, OLY_CUDA_THREADS, blocks)                       \
     {                                                                                                                  \
-        OLY_SHARED(T, tile, SIDE * (SIDE + 1));                                                                        \
-        transpose<T>(task, (T(*)[SIDE + 1]) tile);                                                                     \
+        OLY_SHARED(T, tile, SIDE *(SIDE + 1));                                                                         \
+        transpose<T, SIDE>(task, (T(*)[SIDE + 1]) tile);                                                               \
     }
-TRANSPOSE(1, uint8_t)
-TRANSPOSE(2, uint16_t)
-TRANSPOSE(4, uint32_t)
-TRANSPOSE(8, uint64_t)
-TRANSPOSE(16, oly_sixteen_apart)
+TRANSPOSE(1, uint8_t, 32, 8)
+TRANSPOSE(2, uint16_t, 32, 8)
+TRANSPOSE(4, uint32_t, 32, 8)
+TRANSPOSE(8, uint64_t, 32, 5)
+TRANSPOSE(16, oly_sixteen_apart, 32, 4)
+TRANSPOSE(wide_1, uint8_t, 64, 4)
+TRANSPOSE(wide_2, uint16_t, 64, 5)
+TRANSPOSE(wide_4, uint32_t, 64, 5)
 
 /* -- fills ----------------------------------------------------------------------------------------------------------------------- */
 template <class T> OLY_DEVICE void fill(const oly_cuda_fill_task &t)

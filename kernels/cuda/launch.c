@@ -75,6 +75,15 @@ static int across(const oly_cuda_copy_task *c)
     return -1;
 }
 
+static oly_status transpose(const oly_cuda_launcher *l, const oly_cuda_copy_task *c, size_t bytes)
+{
+    enum { SIDE = 32, WIDE_SIDE = 64 };
+    bool wide = bytes <= 4 && c->extent[c->tile] >= WIDE_SIDE && c->extent[c->rank - 1] >= WIDE_SIDE;
+    const char *kernel = sized(wide ? SIZED("oly_transpose_wide_") : SIZED("oly_transpose_"), bytes);
+    return oly_cuda_start(l, "copy", kernel, oly_cuda_blocks(l, c->n, wide ? WIDE_SIDE * WIDE_SIDE : SIDE * SIDE),
+                          OLY_CUDA_THREADS, c, sizeof *c);
+}
+
 oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, void *to, const void *from)
 {
     oly_cuda_copy_task c = {.to = to, .from = from, .n = 1};
@@ -92,8 +101,9 @@ oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, voi
         return oly_cuda_start(l, "copy", "oly_copy_dense", oly_cuda_blocks(l, c.n, 4 * OLY_CUDA_THREADS),
                               OLY_CUDA_THREADS, &c, sizeof c);
     }
-    const char *kernel = sized(c.tile >= 0 ? SIZED("oly_transpose_") : SIZED("oly_copy_"), bytes);
-    return oly_cuda_start(l, "copy", kernel, oly_cuda_blocks(l, c.n, c.tile >= 0 ? 1024 : OLY_CUDA_THREADS),
+    if (c.tile >= 0)
+        return transpose(l, &c, bytes);
+    return oly_cuda_start(l, "copy", sized(SIZED("oly_copy_"), bytes), oly_cuda_blocks(l, c.n, OLY_CUDA_THREADS),
                           OLY_CUDA_THREADS, &c, sizeof c);
 }
 
