@@ -11,7 +11,7 @@ enum {
     BLOCK = 4096,
     SMALL = 64,
     LONG = 8 /* elements of a segment for a warp */,
-    ENOUGH_THREADS = 2048
+    ENOUGH_THREADS = 4096
 }; /* threads of a processor that have something to do */
 
 bool oly_cuda_has_reduce(const oly_reduce_task *t)

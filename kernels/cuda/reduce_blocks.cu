@@ -13,15 +13,16 @@ OLY_DEVICE typename X::value by_lanes(const oly_cuda_reduce_task &t, int64_t bas
     int64_t i = begin + oly_lane();
     A low = X::at(t, base + offset_at(t.run, i)), high = X::at(t, base + offset_at(t.run, i + OLY_WARP));
     i += LANES;
-    if (t.run.rank == 1 && X::AHEAD > 1) /* four rounds of loads before they are used */
+    enum { N = sizeof(A) > 4 ? 8 : 16 };
+    if (t.run.rank == 1 && X::AHEAD > 1) /* N loads before they are used */
         OLY_NO_UNROLL
-        for (; i + 3 * LANES + OLY_WARP < end; i += 4 * LANES) {
-            A x[8];
+        for (; i + (N - 1) * OLY_WARP < end; i += N * OLY_WARP) {
+            A x[N];
             OLY_UNROLL
-            for (int j = 0; j < 8; j++)
+            for (int j = 0; j < N; j++)
                 x[j] = X::at(t, base + (i + j * OLY_WARP) * row_stride);
             OLY_UNROLL
-            for (int j = 0; j < 8; j += 2) {
+            for (int j = 0; j < N; j += 2) {
                 low = X::join(t.combiner, low, x[j]);
                 high = X::join(t.combiner, high, x[j + 1]);
             }

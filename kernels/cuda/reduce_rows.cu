@@ -4,13 +4,14 @@
 
 enum { LANES = 64 };
 
-/* A tree of X::AHEAD elements, all of them read before they are combined. */
-template <class X> OLY_DEVICE typename X::value leaf_at(const oly_cuda_reduce_task &t, int64_t base, int64_t row)
+/* A tree of X::AHEAD elements, all of them read before they are combined. FLAT: rows are one dimension. */
+template <class X, bool FLAT>
+OLY_DEVICE typename X::value leaf_at(const oly_cuda_reduce_task &t, int64_t base, int64_t row)
 {
     typename X::value x[X::AHEAD];
     OLY_UNROLL
     for (int j = 0; j < X::AHEAD; j++)
-        x[j] = X::at(t, base + offset_at(t.outer, row + j));
+        x[j] = X::at(t, base + (FLAT ? (row + j) * t.outer.stride[0] : offset_at(t.outer, row + j)));
     OLY_UNROLL
     for (int span = 1; span < X::AHEAD; span *= 2) {
         OLY_UNROLL
@@ -19,15 +20,33 @@ template <class X> OLY_DEVICE typename X::value leaf_at(const oly_cuda_reduce_ta
     }
     return x[0];
 }
+/* A tree of N elements in registers. */
+template <class X, int N>
+OLY_DEVICE typename X::value whole_tree(const oly_cuda_reduce_task &t, int64_t base, int64_t row)
+{
+    if constexpr (N == X::AHEAD) {
+        return leaf_at<X, true>(t, base, row);
+    } else {
+        const typename X::value left = whole_tree<X, N / 2>(t, base, row);
+        return X::join(t.combiner, left, whole_tree<X, N / 2>(t, base, row + N / 2));
+    }
+}
 template <class X>
 OLY_DEVICE typename X::value tree_of(const oly_cuda_reduce_task &t, int64_t base, int64_t begin, int64_t end)
 {
+    enum { LEAVES = 8, WHOLE = LEAVES * X::AHEAD };
     counter<X> c;
     c.leaves = c.held = 0;
     int64_t i = begin;
+    if constexpr (X::AHEAD > 1) {
+        const int64_t whole = t.outer.rank == 1 ? end - WHOLE : begin - 1;
+        OLY_NO_UNROLL
+        for (; i <= whole; i += WHOLE)
+            count_leaves<X>(c, t.combiner, whole_tree<X, WHOLE>(t, base, i), LEAVES);
+    }
     OLY_NO_UNROLL
     for (; i + X::AHEAD <= end; i += X::AHEAD)
-        count_leaf<X>(c, t.combiner, leaf_at<X>(t, base, i));
+        count_leaf<X>(c, t.combiner, leaf_at<X, false>(t, base, i));
     if (i < end) { /* fewer than a leaf: a tree of their own, the last leaf */
         counter<X> rest;
         rest.leaves = rest.held = 0;
@@ -61,5 +80,5 @@ template <class X> OLY_DEVICE void rows(const oly_cuda_reduce_task &t)
         X::write(t, number, sum);
     }
 }
-#define ROWS(name) OLY_KERNEL(name, oly_cuda_reduce_task)
+#define ROWS(name) OLY_KERNEL_BOUNDED(name, oly_cuda_reduce_task, OLY_CUDA_THREADS, 5)
 OLY_REDUCE_KERNELS(ROWS, rows)

@@ -154,13 +154,18 @@ template <class X> struct counter {
     int64_t leaves;
     int held;
 };
-template <class X> OLY_DEVICE void count_leaf(counter<X> &c, int combiner, typename X::value leaf)
+/* A tree of `size` leaves, a power of 2, after a multiple of as many. */
+template <class X> OLY_DEVICE void count_leaves(counter<X> &c, int combiner, typename X::value tree, int size)
 {
     OLY_NO_UNROLL
-    for (int64_t bits = c.leaves; bits & 1; bits >>= 1)
-        leaf = X::join(combiner, c.level[--c.held], leaf);
-    c.level[c.held++] = leaf;
-    c.leaves++;
+    for (int64_t trees = c.leaves / size; trees & 1; trees >>= 1)
+        tree = X::join(combiner, c.level[--c.held], tree);
+    c.level[c.held++] = tree;
+    c.leaves += size;
+}
+template <class X> OLY_DEVICE void count_leaf(counter<X> &c, int combiner, typename X::value leaf)
+{
+    count_leaves<X>(c, combiner, leaf, 1);
 }
 template <class X> OLY_DEVICE typename X::value count_end(counter<X> &c, int combiner)
 {
