@@ -156,6 +156,37 @@ OLY_DEVICE uint64_t oly_narrowed(int dtype, float x)
     default: return oly_bfloat_of_float(x);
     }
 }
+/* The same for operands and results of sums and products of floating numbers, whose NaNs on a GPU are all the same, whatever those of the
+ * operands: only what is a NaN matters here, not its bits. An instruction for each. */
+OLY_DEVICE float oly_widened_number(int dtype, uint64_t bits)
+{
+#ifdef __CUDA_ARCH__
+    if (dtype == OLY_T_f16) {
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((uint16_t)bits));
+        return x;
+    }
+#endif
+    return oly_widened(dtype, bits);
+}
+OLY_DEVICE uint64_t oly_narrowed_number(int dtype, float x)
+{
+#ifdef __CUDA_ARCH__
+    uint16_t bits;
+    if (dtype == OLY_T_f16) {
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+        return bits;
+    }
+#if __CUDA_ARCH__ >= 800
+    if (dtype == OLY_T_bf16) { /* of two: the instruction for one is slower */
+        uint32_t pair;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+        return (uint16_t)pair;
+    }
+#endif
+#endif
+    return oly_narrowed(dtype, x);
+}
 
 /* -- conversion ------------------------------------------------------------------------------------------------------------------- */
 OLY_DEVICE int64_t oly_signed_of(int dtype, uint64_t bits)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of fused kernels: see fused_text.h. A thread computes `width` elements: adjacent ones, loaded and stored at once, where
- * operands are dense and aligned; else elements that are a block's threads apart, so that the threads of a warp read adjacent ones. All
- * loads of a thread precede its stores. The formulas are those of the interpreter (element.h), so both give the same bits. */
+ * operands are dense and aligned; of transposed operands, elements that are adjacent in these; else elements that are a block's threads
+ * apart, so that the threads of a warp read adjacent ones. All loads of a thread precede its stores. The formulas are those of the
+ * interpreter (element.h), so both give the same bits. */
 #include "cuda/fused_text.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -10,19 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WIDTH = 8, SPREAD_WIDTH = 4, MOST_WORK = 600 };
+enum { MOST_WIDTH = 8, SPREAD_WIDTH = 4, MOST_WORK = 600, SECTOR = 32, WARP = 32 };
 
 typedef enum spacing {
     SCALAR,
     DENSE,
     ROW,
-    ANY
-} spacing; /* one element for all; adjacent in the last dimension; constant there */
+    ANY,
+    ACROSS
+} spacing; /* one element for all; adjacent in the last dimension; constant there; any; adjacent in another dimension */
 
 /* What the text depends on beside the program: all of it is part of the key. */
 typedef struct form {
     uint8_t rank, width;
-    bool adjacent; /* the elements of a thread */
+    bool adjacent; /* the elements of a thread, in the last dimension */
+    int8_t across; /* the dimension in which they are adjacent if not in the last; else -1 */
     bool small;    /* numbers of elements and offsets fit 31 bits */
     uint8_t spacing[OLY_CUDA_OPERANDS];
 } form;
@@ -95,19 +98,56 @@ static bool is_aligned(const oly_cuda_group *g, const form *f, int width)
     return true;
 }
 
+static bool is_narrow(uint8_t dtype)
+{
+    return oly_is_narrow((oly_dtype)dtype);
+}
+
 /* Roughly, the instructions for an element. */
 static int work_of(const oly_tile_program *p)
 {
     int work = 0;
     for (int i = 0; i < p->n_instructions; i++) {
-        bool complex = p->instructions[i].dtype >= OLY_COMPLEX64, rounds = oly_is_narrow(p->instructions[i].to);
+        bool complex = p->instructions[i].dtype >= OLY_COMPLEX64;
+        int to = p->instructions[i].to,
+            rounds = to == OLY_FLOAT16 || to == OLY_BFLOAT16 ? 3 : 10 * is_narrow((uint8_t)to);
         int op = p->instructions[i].op;
         bool function = (op >= OLY_TILE_MATH && op < OLY_TILE_select) || op == OLY_TILE_exp || op == OLY_TILE_log ||
                         op == OLY_TILE_sin || op == OLY_TILE_cos || op == OLY_TILE_tanh || op == OLY_TILE_sigmoid ||
                         op == OLY_TILE_pow || op == OLY_TILE_threefry2x32 || op == OLY_TILE_random_bits;
-        work += (function ? 60 : 1 + 10 * rounds) * (complex ? 6 : 1);
+        work += (function ? 60 : 1 + rounds) * (complex ? 6 : 1);
     }
     return work;
+}
+
+/* Can the dense elements of dimension d be loaded, `width` at once? */
+static bool lies_across(const oly_cuda_group *g, int k, int d, int width)
+{
+    const int64_t *stride = strides_of(g, k);
+    for (int other = 0; other < g->rank; other++)
+        if (other != d && stride[other] % width != 0)
+            return false;
+    return stride[d] == 1 && (uintptr_t)g->base[k] % (oly_dtype_size(dtype_of(g, k)) * (size_t)width) == 0;
+}
+
+/* Of a transposed operand a thread reads what lies together: elements of another dimension than the last, in which neighbouring threads
+ * still have neighbouring elements. Every sector that is read is used. */
+static void choose_across(const oly_cuda_group *g, form *f, int work)
+{
+    for (int k = 0; k < g->program->n_loads && f->across < 0; k++) {
+        int width = SECTOR / (int)oly_dtype_size(dtype_of(g, k));
+        width = width > MOST_WIDTH ? MOST_WIDTH : width;
+        for (int d = 0; d < g->rank - 1 && width > 1 && width * work <= MOST_WORK; d++)
+            if (f->spacing[k] == ANY && g->extent[d] % width == 0 && g->extent[g->rank - 1] >= WARP &&
+                lies_across(g, k, d, width)) {
+                f->across = (int8_t)d;
+                f->width = (uint8_t)width;
+                break;
+            }
+    }
+    for (int k = 0; k < g->program->n_loads && f->across >= 0; k++)
+        if (f->spacing[k] == ANY && lies_across(g, k, f->across, f->width))
+            f->spacing[k] = ACROSS;
 }
 
 /* 16 bytes of the largest dense operand, less for long programs, whose text would take long to compile. */
@@ -132,6 +172,9 @@ static void choose_form(const oly_cuda_group *g, form *f)
     while (!f->adjacent && width < SPREAD_WIDTH && 2 * width * work <= MOST_WORK)
         width *= 2;
     f->width = (uint8_t)(!f->adjacent && width > SPREAD_WIDTH ? SPREAD_WIDTH : width);
+    f->across = -1;
+    choose_across(g, f, work);
+    f->adjacent = f->adjacent && f->across < 0;
 }
 
 /* -- the task: all fields have 8 bytes --------------------------------------------------------------------------------------- */
@@ -169,15 +212,21 @@ static uint64_t divisor_of(int64_t d)
     return shift << 32 | (multiplier & UINT32_MAX);
 }
 
+/* Threads along dimension d. */
+static int64_t threads_along(const oly_cuda_group *g, const form *chosen, int d)
+{
+    return d == chosen->across ? g->extent[d] / chosen->width : g->extent[d];
+}
+
 /* In the order of write_task. */
-static void fill_task(const oly_cuda_group *g, fields *f)
+static void fill_task(const oly_cuda_group *g, const form *chosen, fields *f)
 {
     const oly_tile_program *p = g->program;
     add_field(f, (uint64_t)g->n);
     for (int d = 0; d < g->rank; d++)
-        add_field(f, (uint64_t)g->extent[d]);
+        add_field(f, (uint64_t)threads_along(g, chosen, d));
     for (int d = 0; d < g->rank; d++)
-        add_field(f, divisor_of(g->extent[d]));
+        add_field(f, divisor_of(threads_along(g, chosen, d)));
     for (int k = 0; k < n_memory(g); k++)
         add_field(f, (uint64_t)(uintptr_t)g->base[k]);
     for (int k = 0; k < g->n_operands; k++)
@@ -240,13 +289,16 @@ static void write_indexes(writer *w)
         oly_text_add(&w->text, "    oly_int at%d[Q];\n", d);
     oly_text_add(&w->text,
                  "    OLY_UNROLL\n    for (int q = 0; q < Q; q++) {\n        oly_int rest = first + q * %d;\n",
-                 OLY_CUDA_THREADS);
+                 w->form.across >= 0 ? 0 : OLY_CUDA_THREADS);
     for (int d = g->rank - 1; d > 0; d--)
         oly_text_add(&w->text,
                      "        const oly_int next%d = quotient(rest, task.extent[%d], task.divisor[%d]);\n"
                      "        at%d[q] = rest - next%d * (oly_int)task.extent[%d];\n        rest = next%d;\n",
                      d, d, d, d, d, d, d);
-    oly_text_add(&w->text, "        at0[q] = rest;\n    }\n");
+    oly_text_add(&w->text, "        at0[q] = rest;\n");
+    if (w->form.across >= 0)
+        oly_text_add(&w->text, "        at%d[q] = at%d[q] * Q + q;\n", w->form.across, w->form.across);
+    oly_text_add(&w->text, "    }\n");
 }
 
 static void write_loads(writer *w)
@@ -259,7 +311,7 @@ static void write_loads(writer *w)
             oly_text_add(&w->text, "    const %s l%d = ((const %s *)task.base[%d])[", type, k, type, k);
             write_offset(w, k, "0");
             oly_text_add(&w->text, "];\n");
-        } else if (s == DENSE && w->form.adjacent) {
+        } else if ((s == DENSE && w->form.adjacent) || s == ACROSS) {
             oly_text_add(&w->text,
                          "    const oly_row<%s, L> l%d = *(const oly_row<%s, L> *)((const %s *)task.base[%d] + (", type,
                          k, type, type, k);
@@ -280,21 +332,24 @@ static void write_loads(writer *w)
         oly_text_add(&w->text, "    oly_row<%s, L> o%d;\n", type_names[p->store_dtype[k]], k);
 }
 
-static bool is_narrow(uint8_t dtype)
+/* Sums and products, rounded to the type of their operands: the bits of a NaN among these do not matter (element.h). */
+static bool forgets_nan(const oly_tile_instruction *c)
 {
-    return oly_is_narrow((oly_dtype)dtype);
+    return is_narrow(c->dtype) && c->to == c->dtype &&
+           (c->op == OLY_TILE_add || c->op == OLY_TILE_sub || c->op == OLY_TILE_mul);
 }
 
-/* Register r as an operand of type dtype of a formula. */
-static void write_operand(oly_text *text, int r, uint8_t dtype)
+/* Register r as an operand of formula c. */
+static void write_operand(oly_text *text, int r, const oly_tile_instruction *c)
 {
-    if (is_narrow(dtype))
-        oly_text_add(text, "oly_widened(OLY_T_%s, r%d)", suffixes[dtype], r);
+    if (is_narrow(c->dtype))
+        oly_text_add(text, "oly_widened%s(OLY_T_%s, r%d)", forgets_nan(c) ? "_number" : "", suffixes[c->dtype], r);
     else
         oly_text_add(text, "r%d", r);
 }
 
-static void write_formula(oly_text *text, const oly_tile_instruction *c)
+/* passing: only instructions that forget NaNs read the result. */
+static void write_formula(oly_text *text, const oly_tile_instruction *c, bool passing)
 {
     bool rounds = is_narrow(c->dtype) && c->to == c->dtype, bits = c->op == OLY_TILE_nextafter && is_narrow(c->dtype);
     if (bits) {
@@ -302,7 +357,8 @@ static void write_formula(oly_text *text, const oly_tile_instruction *c)
         return;
     }
     if (rounds)
-        oly_text_add(text, "(%s)oly_narrowed(OLY_T_%s, ", type_names[c->to], suffixes[c->to]);
+        oly_text_add(text, "(%s)oly_narrowed%s(OLY_T_%s, ", type_names[c->to],
+                     passing && forgets_nan(c) ? "_number" : "", suffixes[c->to]);
     const char *name = c->op == OLY_TILE_fma            ? "fma"
                        : c->op == OLY_TILE_threefry2x32 ? "threefry2x32"
                        : c->op == OLY_TILE_random_bits  ? "random_bits"
@@ -313,7 +369,7 @@ static void write_formula(oly_text *text, const oly_tile_instruction *c)
     oly_text_add(text, "oly_op_%s_%s(", name, of);
     for (int k = 0; k < 3 && c->in[k] >= 0; k++) {
         oly_text_add(text, k ? ", " : "");
-        write_operand(text, c->in[k], c->dtype);
+        write_operand(text, c->in[k], c);
     }
     oly_text_add(text, rounds ? "))" : ")");
 }
@@ -323,7 +379,7 @@ const char *oly_cuda_type_name(int dtype)
     return type_names[dtype];
 }
 
-void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c)
+static void write_operation(oly_text *text, const oly_tile_instruction *c, bool passing)
 {
     const char *to = type_names[c->to];
     if (c->op == OLY_TILE_select)
@@ -334,7 +390,12 @@ void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c)
         oly_text_add(text, "oly_as<%s>(oly_convert(OLY_T_%s, OLY_T_%s, oly_put(r%d)))", to, suffixes[c->dtype],
                      suffixes[c->to], c->in[0]);
     else
-        write_formula(text, c);
+        write_formula(text, c, passing);
+}
+
+void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c)
+{
+    write_operation(text, c, false);
 }
 
 void oly_cuda_write_number(oly_text *text, int dtype, const char *number)
@@ -343,7 +404,25 @@ void oly_cuda_write_number(oly_text *text, int dtype, const char *number)
                  suffixes[dtype], number);
 }
 
-static void write_instruction(writer *w, const oly_tile_instruction *c, int *iota, int *splat)
+/* Is the result of instruction i read by instructions that forget NaNs only? */
+static bool passes(const oly_tile_program *p, int i)
+{
+    int16_t r = p->instructions[i].out;
+    for (int k = i + 1; k < p->n_instructions; k++) {
+        const oly_tile_instruction *c = &p->instructions[k];
+        bool reads = c->in[0] == r || c->in[1] == r || c->in[2] == r;
+        if (reads && !forgets_nan(c))
+            return false;
+        if (c->out == r)
+            return true;
+    }
+    for (int s = 0; s < p->n_stores; s++)
+        if (p->store_register[s] == r)
+            return false;
+    return true;
+}
+
+static void write_instruction(writer *w, const oly_tile_instruction *c, bool passing, int *iota, int *splat)
 {
     const char *to = type_names[c->to];
     const oly_tile_program *p = w->g->program;
@@ -361,7 +440,7 @@ static void write_instruction(writer *w, const oly_tile_instruction *c, int *iot
         oly_text_add(&w->text, "))))");
         ++*iota;
     } else {
-        oly_cuda_write_operation(&w->text, c);
+        write_operation(&w->text, c, passing);
     }
     oly_text_add(&w->text, ";\n");
 }
@@ -389,7 +468,7 @@ static void write_body(writer *w)
         now[c.out] = (int16_t)next;
         c.out = (int16_t)next++;
         oly_text_add(&w->text, "        %s r%d;\n", type_names[c.to], c.out);
-        write_instruction(w, &c, &of_iota, &of_splat);
+        write_instruction(w, &c, passes(p, i), &of_iota, &of_splat);
         iota = (int16_t)of_iota;
         splat = (int16_t)of_splat;
     }
@@ -442,6 +521,10 @@ static const char spread_kernel[] =
     "        if (i + %d < n) {\n            group<%d>(task, i);\n            continue;\n        }\n"
     "        for (oly_int j = i; j < n; j += %d)\n            group<1>(task, j);\n    }\n}\n";
 
+static const char across_kernel[] =
+    "    const oly_int n = (oly_int)task.n / %d;\n"
+    "    for (oly_int i = (oly_int)oly_index(); i < n; i += (oly_int)oly_stride())\n        group<%d>(task, i);\n}\n";
+
 static void write_kernel(writer *w)
 {
     int width = w->form.width, chunk = width * OLY_CUDA_THREADS;
@@ -456,7 +539,9 @@ static void write_kernel(writer *w)
     write_body(w);
     write_stores(w);
     oly_text_add(&w->text, "}\nOLY_KERNEL_BOUNDED(oly_group, group_task, %d, 1)\n{\n", OLY_CUDA_THREADS);
-    if (w->form.adjacent)
+    if (w->form.across >= 0)
+        oly_text_add(&w->text, across_kernel, width, width);
+    else if (w->form.adjacent)
         oly_text_add(&w->text, adjacent_kernel, width, width, width, width, width);
     else
         oly_text_add(&w->text, spread_kernel, chunk, chunk, chunk - OLY_CUDA_THREADS, width, OLY_CUDA_THREADS);
@@ -517,10 +602,10 @@ oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, b
     *launched = false;
     if (g->n_operands > OLY_CUDA_OPERANDS)
         return OLY_OK;
-    fill_task(g, &f);
+    choose_form(g, &w.form);
+    fill_task(g, &w.form, &f);
     if (f.failed)
         return OLY_OK;
-    choose_form(g, &w.form);
     char key[key_size(g->program)];
     write_key(g->program, &w.form, key);
     launch.blocks = oly_cuda_blocks(l, g->n, (int64_t)OLY_CUDA_THREADS * w.form.width);

@@ -152,8 +152,11 @@ static inline void draw(drawn *g)
 {
     memset(g, 0, sizeof *g);
     g->box.rank = 1 + random_below(3);
+    bool whole = random_below(4) == 0; /* extents that threads can divide: of vectors, and of transposed operands */
     for (int d = 0; d < g->box.rank; d++) {
         g->box.extent[d] = 1 + random_below(d == g->box.rank - 1 ? 200 : 12);
+        if (whole)
+            g->box.extent[d] = 8 * (1 + random_below(2)) + (d == g->box.rank - 1 ? 24 : 0);
         g->box.origin[d] = random_below(5);
         g->box.whole[d] = g->box.extent[d] + 10;
     }
