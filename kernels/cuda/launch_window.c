@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches of sliding windows and convolutions: window.cu, convolve.cu. */
+/* Launches of sliding windows and convolutions: window.cu, convolve.cu; most convolutions are those of launch_convolve.c. */
 #include "cuda/local_launches.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -44,6 +44,10 @@ oly_status oly_cuda_convolve(const oly_cuda_launcher *l, const oly_local_task *t
 {
     oly_cuda_local_task d = oly_cuda_describe(t, in, out, scratch);
     oly_convolve_blocks b = oly_convolve_divide(t);
+    bool launched;
+    OLY_TRY(oly_cuda_convolve_blocks(l, t, in, out, &launched));
+    if (launched)
+        return OLY_OK;
     int64_t depth = t->in[1].extent[1];
     for (int k = 0; k < t->window->rank; k++)
         depth *= t->window->size[k];

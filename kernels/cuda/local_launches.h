@@ -17,6 +17,10 @@ oly_cuda_local_task oly_cuda_describe(const oly_local_task *t, const void *const
 oly_status oly_cuda_start_local(const oly_cuda_launcher *l, const char *module, const char *kernel,
                                 const oly_cuda_local_task *t);
 
+/* Convolutions by tiles in registers. *launched: false: it is none for them. */
+oly_status oly_cuda_convolve_blocks(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                    void *out, bool *launched);
+
 /* A further dimension, innermost last: merged with the one before if both are evenly spaced. */
 void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride);
 

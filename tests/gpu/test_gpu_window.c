@@ -2,6 +2,7 @@
 /* run: ranks=1  CUDA kernels of sliding windows and convolutions: the CPU's bits, and of products that the CPU gives to OpenBLAS as close as
  * their order allows. */
 #include "local_tasks.h"
+#include "core/optimisation.h"
 
 /* The extent of the result along a dimension of `extent`; 0: none. */
 static int64_t places_of(const oly_sliding_window *w, int d, int64_t extent)
@@ -135,8 +136,99 @@ static void convolutions(void **state)
     }
 }
 
+/* Float32 and float64 by tiles in registers, as the launches say, and by the kernels for any type: the same bits where neither the order of
+ * the sum nor its parts differ. */
+typedef struct tiled {
+    int per_group, groups, features, length, rank, size; /* length: of every dimension of the window */
+    bool last, batch;                                    /* features lie side by side; groups are of the batch */
+} tiled;
+
+static drawn draw_tiled(const tiled *c, oly_dtype dtype, int round)
+{
+    drawn w = {.t = {.op = OLY_LOCAL_CONVOLVE, .n_in = 2}};
+    int64_t x[OLY_MAX_RANK], k[OLY_MAX_RANK], out[OLY_MAX_RANK];
+    w.window = (oly_sliding_window){.rank = c->rank, .groups = 1, .batch_groups = 1};
+    *(c->batch ? &w.window.batch_groups : &w.window.groups) = c->groups;
+    out[0] = 1 + random_below(2);
+    x[0] = out[0] * (c->batch ? c->groups : 1);
+    x[1] = c->features * (c->batch ? 1 : c->groups);
+    k[0] = out[1] = c->per_group * c->groups;
+    k[1] = c->features;
+    for (int d = 0; d < c->rank; d++) {
+        x[2 + d] = c->length + random_below(3);
+        w.window.size[d] = k[2 + d] = c->size;
+        w.window.stride[d] = round % 5 == 1 ? 2 : 1;
+        w.window.base_dilation[d] = round % 5 == 2 ? 2 : round % 5 == 3 && d == 0 ? 4 : 1;
+        w.window.dilation[d] = round % 5 == 4 ? 2 : 1;
+        w.window.lo[d] = random_below(c->size + 2) - 1;
+        w.window.hi[d] = c->size * w.window.dilation[d] - w.window.lo[d];
+        out[2 + d] = places_of(&w.window, d, x[2 + d]);
+        assert_true(out[2 + d] > 0);
+    }
+    set_box(&w.in[0], dtype, c->rank + 2, x);
+    set_box(&w.in[1], dtype, c->rank + 2, k);
+    fill_operand(&w, 1);
+    int64_t span = place_box(&w.in[0], !c->last);
+    if (c->last) { /* as images with the channels last */
+        span = 1;
+        for (int i = 0; i < c->rank + 2; i++) {
+            int d = i == 0 ? 1 : i == c->rank + 1 ? 0 : c->rank + 2 - i;
+            w.in[0].stride[d] = span;
+            span *= x[d];
+        }
+    }
+    w.memory[0] = random_array(dtype, span);
+    set_calm(&w, 0), set_calm(&w, 1);
+    if (round % 3 == 2 && x[2] > 2) { /* a part: what is not here is padding */
+        w.in[0].origin[2] = 1;
+        w.in[0].extent[2]--;
+    }
+    set_box(&w.t.out, dtype, c->rank + 2, out);
+    take_part_of_result(&w, 2);
+    return w;
+}
+
+static void tiled_convolutions(void **state)
+{
+    (void)state;
+    need_kernels();
+    static const tiled cases[] = {{128, 1, 2, 33000, 1, 3, .last = false}, {100, 1, 2, 20, 2, 3, .last = false},
+                                  {64, 2, 40, 9, 2, 3, .last = false},     {64, 1, 8, 12, 2, 3, .last = true},
+                                  {40, 1, 12, 10, 2, 2, .last = true},     {9, 3, 5, 30, 1, 5, .last = false},
+                                  {32, 2, 4, 60, 1, 4, .last = true},      {1, 70, 1, 9, 2, 3, .last = false},
+                                  {2, 5, 4, 17, 2, 3, .last = true},       {7, 1, 130, 12, 2, 3, .last = false},
+                                  {64, 1, 64, 6, 2, 4, .last = false},     {70, 1, 128, 6, 2, 3, .last = true},
+                                  {33, 2, 6, 20, 2, 3, .batch = true},     {1, 9, 2, 14, 2, 12, .batch = true},
+                                  {20, 1, 2, 34, 2, 30, .batch = true},    {64, 1, 16, 30, 1, 1, .last = true},
+                                  {16, 1, 3, 5, 3, 3, .last = false}};
+    for (int round = 0; round < 2 * (int)(sizeof cases / sizeof *cases); round++) {
+        const tiled *c = &cases[round / 2];
+        oly_dtype dtype = round % 2 ? OLY_FLOAT64 : OLY_FLOAT32;
+        if (round % 2 && c->length > 1000) /* which is large for the tiles of 128 features, of float32 only */
+            continue;
+        drawn w = draw_tiled(c, dtype, round);
+        w.t.in = w.in, w.t.window = &w.window;
+        place_box(&w.t.out, true);
+        int64_t n = oly_local_count(&w.t.out, -1);
+        size_t bytes = oly_element_bytes[dtype];
+        void *tiles = random_array(dtype, n), *plain = random_array(dtype, n);
+        n_launched = 0;
+        assert_int_equal(oly_cuda_local(&launcher, &w.t, (const void *const *)w.memory, tiles, NULL), OLY_OK);
+        bool same = n_launched == 1 && (w.in[0].stride[1] != 1 || c->per_group < 8);
+        oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_CONVOLUTION_TILES);
+        assert_int_equal(oly_cuda_local(&launcher, &w.t, (const void *const *)w.memory, plain, NULL), OLY_OK);
+        oly_disable(before);
+        if (same ? memcmp(tiles, plain, (size_t)n * bytes) != 0 : !nearly(&w, n, plain, tiles))
+            fail_msg("round %d of %s, %d features in %d groups: by tiles it has other %s", round, oly_dtype_name(dtype),
+                     c->per_group, c->groups, same ? "bits" : "values");
+        free(tiles), free(plain);
+        compare_task(&w, "tiled convolution", round, false, nearly);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows), cmocka_unit_test(convolutions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(windows), cmocka_unit_test(convolutions),
+                                       cmocka_unit_test(tiled_convolutions)};
     return CHECK_MAIN(tests);
 }
