@@ -321,6 +321,25 @@ OLY_DEVICE uint64_t oly_multiply_high(uint64_t a, uint64_t b)
 {
     return __umul64hi(a, b);
 }
+/* Four of the eight bytes of x (the lowest is 0) and y (4 to 7): those that the four hexadecimal digits of `which` name, the lowest first. */
+OLY_DEVICE uint32_t oly_permute_bytes(uint32_t x, uint32_t y, uint32_t which)
+{
+    return __byte_perm(x, y, which);
+}
+/* sum + the products of the four bytes of x and y, each with or without a sign. It wraps. */
+template <bool X_SIGNED, bool Y_SIGNED> OLY_DEVICE uint32_t oly_dot_bytes(uint32_t x, uint32_t y, uint32_t sum)
+{
+    uint32_t result;
+    if (X_SIGNED && Y_SIGNED)
+        asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
+    else if (X_SIGNED)
+        asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
+    else if (Y_SIGNED)
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
+    else
+        asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
+    return result;
+}
 
 /* -- graphs: the condition of a conditional node, set by one thread of a kernel inside the graph ------------------------------- */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned int value);

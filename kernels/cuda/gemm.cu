@@ -4,13 +4,17 @@
  * thread, where the results have few rows or columns. Long sums of few results are computed in parts, which are added in order. */
 #include "combining.h"
 
-enum { SIDE = 64, DEPTH = 16, EACH = 4, ACROSS = SIDE / EACH, LINE = SIDE + 1 };
+enum { SIDE = 64, DEPTH = 16, EACH = 4, ACROSS = SIDE / EACH, LINE = SIDE + 4 };
 
 /* -- elements ---------------------------------------------------------------------------------------------------------------- */
 /* Integers of up to 32 bits, and bools; wider ones are those of combining.h. */
 OLY_DEVICE void read(int dtype, const char *base, int64_t i, uint32_t *x)
 {
     uint64_t wide;
+    if (dtype == OLY_T_u32) {
+        *x = ((const uint32_t *)base)[i];
+        return;
+    }
     oly_read(dtype, base, i, &wide);
     *x = (uint32_t)wide;
 }
@@ -106,74 +110,112 @@ OLY_DEVICE int64_t end_of_part(const oly_cuda_gemm_task &g, int64_t part)
 
 /* -- kernels ------------------------------------------------------------------------------------------------------------------- */
 
-/* A tile of both operands from k = `from` on into shared memory: zeros where there is nothing. Adjacent threads read adjacent elements. */
+/* Elements of a tile that a thread reads of each operand: zeros where there is nothing. Adjacent threads read adjacent elements. */
+enum { OWN = SIDE * DEPTH / OLY_CUDA_THREADS };
 template <class A>
 OLY_DEVICE void load(const oly_cuda_gemm_task &g, matrices at, int64_t row, int64_t column, int64_t from, int depth,
-                     A *left, A *right)
+                     A (&left)[OWN], A (&right)[OWN])
 {
     const oly_gemm_task &t = g.task;
     int dtype = (int)t.dtype;
-    A nothing = empty_sum(0, (A *)0);
-    for (int i = oly_thread(); i < SIDE * DEPTH; i += OLY_CUDA_THREADS) {
+    OLY_UNROLL
+    for (int j = 0; j < OWN; j++) {
+        int i = oly_thread() + j * OLY_CUDA_THREADS;
         int r = t.a_column == 1 ? i / DEPTH : i % SIDE, k = t.a_column == 1 ? i % DEPTH : i / SIDE;
-        A x = nothing;
+        left[j] = right[j] = empty_sum(0, (A *)0);
         if (k < depth && row + r < t.m)
-            read(dtype, g.a, at.a + (row + r) * t.a_row + (from + k) * t.a_column, &x);
-        left[k * LINE + r] = x;
+            read(dtype, g.a, at.a + (row + r) * t.a_row + (from + k) * t.a_column, &left[j]);
         int c = t.b_column == 1 ? i % SIDE : i / DEPTH, l = t.b_column == 1 ? i / SIDE : i % DEPTH;
-        A y = nothing;
         if (l < depth && column + c < t.n)
-            read(dtype, g.b, at.b + (from + l) * t.b_row + (column + c) * t.b_column, &y);
-        right[l * LINE + c] = y;
+            read(dtype, g.b, at.b + (from + l) * t.b_row + (column + c) * t.b_column, &right[j]);
+    }
+}
+template <class A>
+OLY_DEVICE void keep(const oly_gemm_task &t, const A (&own_left)[OWN], const A (&own_right)[OWN], A *left, A *right)
+{
+    OLY_UNROLL
+    for (int j = 0; j < OWN; j++) {
+        int i = oly_thread() + j * OLY_CUDA_THREADS;
+        left[t.a_column == 1 ? i % DEPTH * LINE + i / DEPTH : i / SIDE * LINE + i % SIDE] = own_left[j];
+        right[t.b_column == 1 ? i / SIDE * LINE + i % SIDE : i % DEPTH * LINE + i / DEPTH] = own_right[j];
     }
 }
 
-/* Row k of the tiles: x and y are those of the thread. */
-template <class A> OLY_DEVICE void accumulate(int dtype, const A *left, const A *right, A sum[EACH][EACH])
+/* Elements that are read together: a thread has vectors of neighbouring rows, and of columns that lie ACROSS vectors apart. */
+template <class A> struct alignas(16) vector {
+    static constexpr int length = 16 / (int)sizeof(A);
+    A of[16 / sizeof(A)];
+};
+template <class A> OLY_DEVICE int own_column(int j)
 {
-    A p[EACH], q[EACH];
+    constexpr int V = vector<A>::length;
+    return j / V * ACROSS * V + oly_thread() % ACROSS * V + j % V;
+}
+
+/* Row k of the tiles. */
+template <class A> OLY_DEVICE void accumulate(int dtype, const A *left, const A *right, A (&sum)[EACH][EACH])
+{
+    constexpr int V = vector<A>::length;
+    vector<A> p[EACH / V], q[EACH / V];
     OLY_UNROLL
-    for (int i = 0; i < EACH; i++)
-        p[i] = left[i], q[i] = right[i * ACROSS];
+    for (int k = 0; k < EACH / V; k++) {
+        p[k] = *(const vector<A> *)(left + oly_thread() / ACROSS * EACH + k * V);
+        q[k] = *(const vector<A> *)(right + own_column<A>(k * V));
+    }
     OLY_UNROLL
     for (int i = 0; i < EACH; i++) {
         OLY_UNROLL
         for (int j = 0; j < EACH; j++)
-            sum[i][j] = multiplied(dtype, sum[i][j], p[i], q[j]);
+            sum[i][j] = multiplied(dtype, sum[i][j], p[i / V].of[i % V], q[j / V].of[j % V]);
     }
 }
 
-template <class A> OLY_DEVICE void product(const oly_cuda_gemm_task &g, A *left, A *right)
+template <class A, bool BOOLS> OLY_DEVICE void product(const oly_cuda_gemm_task &g, A *left, A *right)
 {
     const oly_gemm_task &t = g.task;
     int64_t rows = (t.m + SIDE - 1) / SIDE, columns = (t.n + SIDE - 1) / SIDE, all = rows * columns * g.batches;
-    int y = oly_thread() / ACROSS, x = oly_thread() % ACROSS, dtype = (int)t.dtype;
+    int y = oly_thread() / ACROSS;
+    const int kind = BOOLS ? OLY_T_b8 : OLY_T_u64; /* known when this is compiled: of any other type */
     for (int64_t number = oly_block(); number < all * g.parts; number += oly_blocks()) {
         int64_t column = number % columns * SIDE, row = number / columns % rows * SIDE;
         int64_t batch = number / (columns * rows) % g.batches, part = number / all, end = end_of_part(g, part);
         matrices at = matrices_of(t, batch);
-        A sum[EACH][EACH];
-        for (int i = 0; i < EACH; i++)
+        A sum[EACH][EACH], own_left[OWN], own_right[OWN];
+        OLY_UNROLL
+        for (int i = 0; i < EACH; i++) {
+            OLY_UNROLL
             for (int j = 0; j < EACH; j++)
                 sum[i][j] = empty_sum(t.k, (A *)0);
-        for (int64_t from = part * g.depth; from < end; from += DEPTH) {
-            int depth = end - from < DEPTH ? (int)(end - from) : DEPTH;
-            load(g, at, row, column, from, depth, left, right);
+        }
+        int64_t from = part * g.depth;
+        int depth = end - from < DEPTH ? (int)(end - from) : DEPTH;
+        load(g, at, row, column, from, depth, own_left, own_right);
+        OLY_NO_UNROLL
+        while (depth > 0) {
+            keep(t, own_left, own_right, left, right);
             oly_barrier();
-            if (depth == DEPTH) {
+            int most = depth;
+            from += DEPTH;
+            depth = end - from < DEPTH ? (int)(end - from) : DEPTH;
+            if (depth > 0) /* on their way while these are multiplied */
+                load(g, at, row, column, from, depth, own_left, own_right);
+            if (most == DEPTH) {
                 OLY_UNROLL
                 for (int k = 0; k < DEPTH; k++)
-                    accumulate(dtype, left + k * LINE + y * EACH, right + k * LINE + x, sum);
+                    accumulate(kind, left + k * LINE, right + k * LINE, sum);
             } else {
-                for (int k = 0; k < depth; k++)
-                    accumulate(dtype, left + k * LINE + y * EACH, right + k * LINE + x, sum);
+                for (int k = 0; k < most; k++)
+                    accumulate(kind, left + k * LINE, right + k * LINE, sum);
             }
             oly_barrier();
         }
-        for (int i = 0; i < EACH; i++)
+        OLY_UNROLL
+        for (int i = 0; i < EACH; i++) {
+            OLY_UNROLL
             for (int j = 0; j < EACH; j++)
-                if (row + y * EACH + i < t.m && column + x + j * ACROSS < t.n)
-                    put(g, part, batch, at.c, row + y * EACH + i, column + x + j * ACROSS, sum[i][j]);
+                if (row + y * EACH + i < t.m && column + own_column<A>(j) < t.n)
+                    put(g, part, batch, at.c, row + y * EACH + i, column + own_column<A>(j), sum[i][j]);
+        }
     }
 }
 
@@ -210,12 +252,12 @@ template <class A> OLY_DEVICE void add_parts(const oly_cuda_gemm_task &g)
     }
 }
 
-#define PRODUCT(s, A)                                                                                                  \
+#define PRODUCT(s, A, bools)                                                                                                  \
     OLY_KERNEL_BLOCK_BOUNDED(oly_gemm_##s, oly_cuda_gemm_task, OLY_CUDA_THREADS, 1)                                    \
     {                                                                                                                  \
-        OLY_SHARED(A, left, DEPTH *LINE);                                                                              \
-        OLY_SHARED(A, right, DEPTH *LINE);                                                                             \
-        product<A>(task, left, right);                                                                                 \
+        OLY_SHARED(vector<A>, left, DEPTH *LINE / vector<A>::length);                                                  \
+        OLY_SHARED(vector<A>, right, DEPTH *LINE / vector<A>::length);                                                 \
+        product<A, bools>(task, (A *)left, (A *)right);                                                                \
     }                                                                                                                  \
     OLY_KERNEL(oly_gemm_narrow_##s, oly_cuda_gemm_task)                                                                \
     {                                                                                                                  \
@@ -225,9 +267,10 @@ template <class A> OLY_DEVICE void add_parts(const oly_cuda_gemm_task &g)
     {                                                                                                                  \
         add_parts<A>(task);                                                                                            \
     }
-PRODUCT(i32, uint32_t)
-PRODUCT(i64, uint64_t)
-PRODUCT(f32, float)
-PRODUCT(f64, double)
-PRODUCT(c64, oly_c64)
-PRODUCT(c128, oly_c128)
+PRODUCT(b8, uint32_t, true)
+PRODUCT(i32, uint32_t, false)
+PRODUCT(i64, uint64_t, false)
+PRODUCT(f32, float, false)
+PRODUCT(f64, double, false)
+PRODUCT(c64, oly_c64, false)
+PRODUCT(c128, oly_c128, false)

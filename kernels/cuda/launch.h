@@ -72,6 +72,9 @@ bool oly_cuda_has_gemm(const oly_gemm_task *t);
 /* parts: of the result that are computed, of those of oly_gemm_part_at; NULL: all of it. */
 oly_status oly_cuda_gemm(const oly_cuda_launcher *l, const oly_gemm_task *t, const oly_gemm_part *parts, int n_parts,
                          const void *a, const void *b, void *c);
+/* All of a product of 32-bit integers whose operands are bytes, with or without a sign. */
+oly_status oly_cuda_gemm_bytes(const oly_cuda_launcher *l, const oly_gemm_task *t, bool a_signed, bool b_signed,
+                               const void *a, const void *b, void *c);
 
 bool oly_cuda_has_local(const oly_local_task *t);
 oly_status oly_cuda_local(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,

@@ -11,9 +11,8 @@ oly_byte_way oly_byte_way_of(const oly_step *product)
     return oly_byte_products(oly_enabled(OLY_OPTIMISATION_MATRIX_REGISTERS));
 }
 
-/* Where the bytes of an operand begin, and whether they have a sign: the conversion that would have written it has a load for each store,
- * with the same strides. */
-static const char *bytes_of(void *const *base, const oly_step *product, int o, int device, bool *has_sign)
+/* The conversion that would have written the operand has a load for each store, with the same strides. */
+const char *oly_bytes_of(void *const *base, const oly_step *product, int o, int device, bool *has_sign)
 {
     const oly_gemm_work *w = &product->gemm.device[device];
     const oly_place *read = o == 0 ? &w->a : &w->b;
@@ -37,6 +36,7 @@ void oly_run_byte_product(void *const *base, const oly_step *product, int device
 {
     const oly_gemm_work *w = &product->gemm.device[device];
     bool a_signed, b_signed;
-    const char *a = bytes_of(base, product, 0, device, &a_signed), *b = bytes_of(base, product, 1, device, &b_signed);
+    const char *a = oly_bytes_of(base, product, 0, device, &a_signed),
+               *b = oly_bytes_of(base, product, 1, device, &b_signed);
     oly_gemm_bytes_run(way, &w->task, a_signed, b_signed, a, b, base[w->out_base], chunk, n_chunks);
 }

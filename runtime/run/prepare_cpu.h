@@ -21,6 +21,7 @@ typedef struct oly_prepared {
     int total_copied;
     const struct oly_prepared *parts;    /* [n_phases] of a product whose result is sent in parts */
     struct oly_segment *segment;         /* that begins with the step (replay.h); NULL: none */
+    bool left_out;                       /* a group that GPUs do not launch: a product reads its bytes (cuda/bytes.h) */
     bool with_next;                      /* a product that GPUs launch with the step after it (cuda/epilogues.h) */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
     struct oly_speculation

@@ -147,8 +147,55 @@ static void large_products(void **state)
         }
 }
 
+/* Products of bytes, by words of four: with and without signs, aligned and not, of rows and of columns, in parts of the sum; and results that
+ * are bytes themselves. */
+static void products_of_bytes(void **state)
+{
+    (void)state;
+    need_kernels();
+    static const int64_t sizes[][4] = {{1, 64, 64, 64},    {1, 70, 131, 40},  {2, 65, 68, 16},  {1, 3, 2, 5000},
+                                       {1, 130, 66, 1100}, {3, 1, 300, 33},   {1, 300, 1, 500}, {2, 64, 128, 32},
+                                       {1, 17, 16, 1},     {1, 128, 64, 2048}};
+    for (int round = 0; round < 16 * (int)(sizeof sizes / sizeof *sizes); round++) {
+        const int64_t *s = sizes[round / 16];
+        bool is_signed[2] = {round & 1, round & 2};
+        oly_gemm_task t = draw(OLY_INT32, s[0], s[1], s[2], s[3]);
+        int64_t span[2] = {span_of(&t, t.a_batch, t.a_row, t.a_column, t.m, t.k, t.a_outer),
+                           span_of(&t, t.b_batch, t.b_row, t.b_column, t.k, t.n, t.b_outer)};
+        int64_t out = span_of(&t, t.c_batch, t.c_row, 1, t.m, t.n, t.c_outer);
+        uint8_t *bytes[2];
+        int32_t *wide[2], *cpu = random_array(OLY_INT32, out), *gpu = random_array(OLY_INT32, out);
+        int64_t offset = random_below(3) ? 0 : 1 + random_below(3);
+        for (int o = 0; o < 2; o++) {
+            bytes[o] = random_array(OLY_UINT8, span[o] + offset);
+            wide[o] = random_array(OLY_INT32, span[o]);
+            for (int64_t i = 0; i < span[o]; i++) {
+                uint8_t x = bytes[o][offset + i] = random_below(4)   ? (uint8_t)random_word()
+                                                   : random_below(2) ? 0x80
+                                                                     : 0xff;
+                wide[o][i] = is_signed[o] ? (int8_t)x : x;
+            }
+        }
+        memcpy(gpu, cpu, (size_t)out * sizeof *gpu);
+        for (int c = 0, n = oly_gemm_chunks(&t); c < n; c++)
+            oly_gemm_run(&t, wide[0], wide[1], cpu, c, n);
+        assert_int_equal(
+            oly_cuda_gemm_bytes(&launcher, &t, is_signed[0], is_signed[1], bytes[0] + offset, bytes[1] + offset, gpu),
+            OLY_OK);
+        int64_t k = first_difference(OLY_INT32, out, cpu, gpu);
+        if (k >= 0)
+            fail_msg("product %d of bytes, %d x %d x %d: differs at %d: %d and %d", round, (int)t.m, (int)t.n, (int)t.k,
+                     (int)k, cpu[k], gpu[k]);
+        free(bytes[0]), free(bytes[1]), free(wide[0]), free(wide[1]), free(cpu), free(gpu);
+        free_kept();
+        t.dtype = is_signed[0] ? OLY_INT8 : OLY_UINT8;
+        one(&t, round);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_products), cmocka_unit_test(large_products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_products), cmocka_unit_test(large_products),
+                                       cmocka_unit_test(products_of_bytes)};
     return CHECK_MAIN(tests);
 }

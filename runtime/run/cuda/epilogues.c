@@ -119,8 +119,7 @@ static int bias_load(const oly_plan *plan, const oly_step *product, const oly_st
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A copy of what is prepared for the step, to add to. NULL: out of memory. */
-static oly_prepared *own(oly_plan *plan, oly_step *s)
+struct oly_prepared *oly_cuda_prepared(oly_plan *plan, oly_step *s)
 {
     oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
     if (made && s->prepared)
@@ -133,7 +132,7 @@ static oly_prepared *own(oly_plan *plan, oly_step *s)
 static oly_status join(oly_plan *plan, oly_step *product, oly_step *add, int bias)
 {
     oly_epilogue *e = OLY_ARENA_NEW(&plan->arena, oly_epilogue, 1);
-    oly_prepared *first = own(plan, product), *second = own(plan, add);
+    oly_prepared *first = oly_cuda_prepared(plan, product), *second = oly_cuda_prepared(plan, add);
     if (!e || !first || !second)
         return oly_out_of_memory(sizeof *first, "a program");
     *e = (oly_epilogue){product, bias};

@@ -2,6 +2,7 @@
 /* The table of the executor for GPUs. See executor_cuda.h. */
 #include "run/cuda/executor_cuda.h"
 #include "device/cuda/gpus.h"
+#include "run/cuda/bytes.h"
 #include "run/cuda/early_reads.h"
 #include "run/cuda/epilogues.h"
 #include "run/cuda/graphs.h"
@@ -44,12 +45,18 @@ static oly_status copy_value(int device, void *to, const void *from, size_t byte
     return st;
 }
 
+static oly_status prepare(oly_plan *plan)
+{
+    OLY_TRY(oly_cuda_find_byte_products(plan));
+    return oly_cuda_find_epilogues(plan);
+}
+
 const oly_executor *oly_executor_cuda(void)
 {
     static oly_executor cuda = {.name = "cuda",
                                 .launch = oly_cuda_launch_share,
                                 .has = oly_cuda_has,
-                                .prepare = oly_cuda_find_epilogues,
+                                .prepare = prepare,
                                 .write = write_value,
                                 .copy = copy_value,
                                 .read_begin = oly_cuda_read_begin,

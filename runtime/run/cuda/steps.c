@@ -2,6 +2,7 @@
 /* From a device's share of a step to launches. See steps.h. */
 #include "run/cuda/steps.h"
 #include "run/call_run.h"
+#include "run/cuda/bytes.h"
 #include "run/cuda/epilogues.h"
 #include "run/cuda/fields.h"
 #include "run/cuda/launcher.h"
@@ -48,6 +49,8 @@ static oly_status launch_gemm(oly_cuda_launching *l, void *const *base, const ol
     const oly_gemm_work *w = &step->gemm.device[device];
     const void *a = at(base, &w->a), *b = at(base, &w->b);
     oly_status st = OLY_OK;
+    if (oly_cuda_reads_bytes(step))
+        return oly_cuda_launch_byte_product(&l->launcher, base, step, device);
     if (oly_cuda_library_product(l, &w->task, w->parts, w->n_parts, a, b, NULL, base[w->out_base], &st))
         return st;
     return oly_cuda_gemm(&l->launcher, &w->task, w->parts, w->n_parts, a, b, base[w->out_base]);
@@ -116,6 +119,8 @@ static oly_status launch_step(oly_cuda_launching *launching, const oly_device_wo
     const oly_step *s = w->what;
     switch (s->kind) {
     case OLY_STEP_TILE:
+        if (oly_cuda_is_left_out(s))
+            return OLY_OK;
         return s->prepared && s->prepared->epilogue ? launch_addition(launching, w, s)
                                                     : launch_tile(l, w->base, s, w->device);
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);

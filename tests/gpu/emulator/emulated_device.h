@@ -265,6 +265,22 @@ OLY_DEVICE uint64_t oly_multiply_high(uint64_t a, uint64_t b)
 {
     return (uint64_t)((unsigned __int128)a * b >> 64);
 }
+OLY_DEVICE uint32_t oly_permute_bytes(uint32_t x, uint32_t y, uint32_t which)
+{
+    uint64_t both = (uint64_t)y << 32 | x;
+    uint32_t result = 0;
+    for (int k = 0; k < 4; k++)
+        result |= (uint32_t)(both >> 8 * (which >> 4 * k & 7) & 0xff) << 8 * k;
+    return result;
+}
+template <bool X_SIGNED, bool Y_SIGNED> OLY_DEVICE uint32_t oly_dot_bytes(uint32_t x, uint32_t y, uint32_t sum)
+{
+    for (int k = 0; k < 4; k++) {
+        int p = (uint8_t)(x >> 8 * k), q = (uint8_t)(y >> 8 * k);
+        sum += (uint32_t)((X_SIGNED && p > 127 ? p - 256 : p) * (Y_SIGNED && q > 127 ? q - 256 : q));
+    }
+    return sum;
+}
 
 /* -- graphs ---------------------------------------------------------------------------------------------------------------------- */
 OLY_DEVICE void oly_graph_condition(uint64_t handle, bool value)
