@@ -295,7 +295,7 @@ $(BUILD)/kernels/cuda/%.fatbin: kernels/cuda/%.cu kernels/cuda/compile kernels/c
 -include $(gpu_kernels:%.cu=$(BUILD)/%.fatbin.d)
 
 # Images of the kernels, and the headers that generated ones include, as data.
-gpu_headers := $(addprefix kernels/cuda/,element.h complex.h formulas.h device.h) $(wildcard kernels/cpu/math_*.h) kernels/cpu/vector_math.h runtime/core/narrow.h
+gpu_headers := $(addprefix kernels/cuda/,element.h complex.h formulas.h device.h row_units.h) $(wildcard kernels/cpu/math_*.h) kernels/cpu/vector_math.h runtime/core/narrow.h
 $(BUILD)/kernels/cuda/embedded.c: kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) $(BUILD)/contents
 	@mkdir -p $(@D)
 	$(Q)kernels/cuda/embed $(gpu_kernels:%.cu=$(BUILD)/%.fatbin) $(gpu_headers) > $@

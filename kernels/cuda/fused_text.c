@@ -104,7 +104,7 @@ static bool is_narrow(uint8_t dtype)
 }
 
 /* Roughly, the instructions for an element. */
-static int work_of(const oly_tile_program *p)
+int oly_cuda_work_of(const oly_tile_program *p)
 {
     int work = 0;
     for (int i = 0; i < p->n_instructions; i++) {
@@ -153,7 +153,7 @@ static void choose_across(const oly_cuda_group *g, form *f, int work)
 /* 16 bytes of the largest dense operand, less for long programs, whose text would take long to compile. */
 static void choose_form(const oly_cuda_group *g, form *f)
 {
-    int n = g->program->n_loads + g->program->n_stores, largest = 2, work = work_of(g->program);
+    int n = g->program->n_loads + g->program->n_stores, largest = 2, work = oly_cuda_work_of(g->program);
     f->rank = (uint8_t)g->rank;
     f->small = g->n < 1 << 30;
     for (int k = 0; k < g->n_operands; k++) {
@@ -200,8 +200,7 @@ static int n_memory(const oly_cuda_group *g)
     return g->program->n_loads + g->program->n_stores;
 }
 
-/* For quotients of numbers below 2^31 by d: (high(n * multiplier) + n) >> shift; the shift in the upper half. */
-static uint64_t divisor_of(int64_t d)
+uint64_t oly_cuda_divisor(int64_t d)
 {
     uint64_t shift = 0;
     if (d <= 0 || d > INT32_MAX)
@@ -226,7 +225,7 @@ static void fill_task(const oly_cuda_group *g, const form *chosen, fields *f)
     for (int d = 0; d < g->rank; d++)
         add_field(f, (uint64_t)threads_along(g, chosen, d));
     for (int d = 0; d < g->rank; d++)
-        add_field(f, divisor_of(threads_along(g, chosen, d)));
+        add_field(f, oly_cuda_divisor(threads_along(g, chosen, d)));
     for (int k = 0; k < n_memory(g); k++)
         add_field(f, (uint64_t)(uintptr_t)g->base[k]);
     for (int k = 0; k < g->n_operands; k++)

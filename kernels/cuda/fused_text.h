@@ -21,9 +21,13 @@ typedef struct oly_cuda_group {
  * be interpreted. */
 oly_status oly_cuda_fused(const oly_cuda_launcher *l, const oly_cuda_group *g, bool *launched);
 
-/* For other generated kernels (field_text.c): C++'s name of a type; an expression for an instruction (neither splat nor iota) on variables
+/* For other generated kernels (field_text.c, row_chain_text.c): C++'s name of a type; an expression for an instruction (neither splat nor iota) on variables
  * r<register>; and for a whole number converted to a type. */
 const char *oly_cuda_type_name(int dtype);
 void oly_cuda_write_operation(oly_text *text, const oly_tile_instruction *c);
 void oly_cuda_write_number(oly_text *text, int dtype, const char *number);
+/* Roughly, the instructions for an element. */
+int oly_cuda_work_of(const oly_tile_program *p);
+/* For quotients of numbers below 2^31 by d: (high(n * multiplier) + n) >> shift; the shift in the upper half. */
+uint64_t oly_cuda_divisor(int64_t d);
 #endif

@@ -40,6 +40,9 @@ typedef struct oly_cuda_launcher {
     /* Launches a generated kernel if it has been compiled. *launched: false: not (yet), and the caller launches others that do the same.
      * NULL: none are generated. */
     oly_status (*generated)(void *context, const oly_cuda_generated *g, const oly_cuda_launch *launch, bool *launched);
+    /* A word of the device's memory that is 0 before each launch, and must be after it: blocks count themselves. *at NULL: there is none
+     * now. NULL: there is none. */
+    oly_status (*ticket)(void *context, uint32_t **at);
 } oly_cuda_launcher;
 
 /* Each: whether there is a kernel for the task (if not, the caller computes it on the host), and its launches. Pointers are

@@ -165,14 +165,10 @@ static oly_status by_rows(stages *s, oly_cuda_reduce_task *r, size_t bytes)
     return r->parts == 1 ? OLY_OK : join_parts(s, r->n_kept, r->parts, 1, r->n_kept);
 }
 
-static oly_status by_blocks(stages *s, oly_cuda_reduce_task *r, size_t bytes)
+/* The results of blocks, in scratch memory, to those of the whole. */
+static oly_status join_blocks(stages *s, const oly_cuda_reduce_task *r)
 {
-    r->pieces = (r->n_run + BLOCK - 1) / BLOCK;
-    int64_t results = r->n_kept * r->n_outer * r->pieces, parts = r->parts, sequence = r->pieces;
-    if (r->n_outer * r->pieces == 1)
-        return start(s, &blocks, r, true, results * OLY_CUDA_THREADS / 8);
-    OLY_TRY(reserve(s, results, bytes));
-    OLY_TRY(start(s, &blocks, r, false, results * OLY_CUDA_THREADS / 8));
+    int64_t parts = r->parts, sequence = r->pieces;
     if (r->n_outer > 1) {
         sequence = r->n_outer;
         if (r->pieces > 1) {
@@ -195,6 +191,23 @@ static oly_status by_blocks(stages *s, oly_cuda_reduce_task *r, size_t bytes)
     return parts == 1 ? OLY_OK : join_parts(s, r->n_kept, parts, parts, 1);
 }
 
+static oly_status by_blocks(stages *s, oly_cuda_reduce_task *r, size_t bytes)
+{
+    r->pieces = (r->n_run + BLOCK - 1) / BLOCK;
+    int64_t results = r->n_kept * r->n_outer * r->pieces;
+    if (r->n_outer * r->pieces == 1)
+        return start(s, &blocks, r, true, results * OLY_CUDA_THREADS / 8);
+    OLY_TRY(reserve(s, results, bytes));
+    OLY_TRY(start(s, &blocks, r, false, results * OLY_CUDA_THREADS / 8));
+    return join_blocks(s, r);
+}
+
+static stages stages_of(const oly_cuda_launcher *l, const oly_reduce_task *t, const oly_cuda_reduce_task *r, void *out)
+{
+    oly_dtype wide = oly_is_narrow(t->dtype) ? OLY_FLOAT32 : t->dtype;
+    return (stages){.l = l, .out = out, .combiner = r->combiner, .wide = (int32_t)wide, .to = (int32_t)t->dtype};
+}
+
 oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t, const void *in, void *out)
 {
     oly_reduce_shape shape = oly_reduce_divide(t);
@@ -207,12 +220,35 @@ oly_status oly_cuda_reduce(const oly_cuda_launcher *l, const oly_reduce_task *t,
         return oly_cuda_fill(l, oly_element_bytes[t->dtype], shape.kept, out, identity);
     }
     describe(t, &shape, &r);
-    oly_dtype wide = oly_is_narrow(t->dtype) ? OLY_FLOAT32 : t->dtype;
-    stages s = {.l = l, .out = out, .combiner = r.combiner, .wide = (int32_t)wide, .to = (int32_t)t->dtype};
-    size_t bytes = oly_element_bytes[wide];
+    stages s = stages_of(l, t, &r, out);
+    size_t bytes = oly_element_bytes[s.wide];
     if (shape.run == 1)
         return by_rows(&s, &r, bytes);
     if (shape.outer * shape.run < SMALL)
         return start(&s, &chain, &r, true, r.n_kept);
     return by_blocks(&s, &r, bytes);
+}
+
+/* -- results of blocks that another kernel has computed ------------------------------------------------------------------------ */
+
+oly_status oly_cuda_reduce_scratch(const oly_cuda_launcher *l, const oly_reduce_task *t, int64_t results, void **at,
+                                   void **between)
+{
+    stages s = stages_of(l, t, &(oly_cuda_reduce_task){0}, NULL);
+    OLY_TRY(reserve(&s, results, oly_element_bytes[s.wide]));
+    *at = s.scratch[0];
+    *between = s.scratch[1];
+    return OLY_OK;
+}
+
+oly_status oly_cuda_reduce_joined(const oly_cuda_launcher *l, const oly_reduce_task *t, void *at, void *between,
+                                  void *out)
+{
+    oly_reduce_shape shape = oly_reduce_divide(t);
+    oly_cuda_reduce_task r = {.pieces = (shape.run + BLOCK - 1) / BLOCK};
+    describe(t, &shape, &r);
+    stages s = stages_of(l, t, &r, out);
+    s.scratch[0] = at;
+    s.scratch[1] = between;
+    return join_blocks(&s, &r);
 }

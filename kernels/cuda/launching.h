@@ -11,4 +11,10 @@ oly_status oly_cuda_start(const oly_cuda_launcher *l, const char *module, const 
                           unsigned threads, const void *task, size_t bytes);
 /* Of bools: or, and. */
 oly_combiner oly_cuda_combiner(oly_combiner c, oly_dtype dtype);
+/* Scratch memory for the results of the blocks of 4096 elements of each of a reduction's rows (`results` of all rows), in the type in which they
+ * are combined, and for as many results of the next stage; and the launches that combine them (launch_reduce.c). */
+oly_status oly_cuda_reduce_scratch(const oly_cuda_launcher *l, const oly_reduce_task *t, int64_t results, void **at,
+                                   void **between);
+oly_status oly_cuda_reduce_joined(const oly_cuda_launcher *l, const oly_reduce_task *t, void *at, void *between,
+                                  void *out);
 #endif

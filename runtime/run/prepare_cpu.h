@@ -19,10 +19,12 @@ typedef struct oly_prepared {
     const int *of;          /* [n_devices] */
     const int *copies;      /* [n_copies] chunks of each copy of the step or level */
     int total_copied;
-    const struct oly_prepared *parts;    /* [n_phases] of a product whose result is sent in parts */
-    struct oly_segment *segment;         /* that begins with the step (replay.h); NULL: none */
-    bool left_out;                       /* a group that GPUs do not launch: a product reads its bytes (cuda/bytes.h) */
-    bool with_next;                      /* a product that GPUs launch with the step after it (cuda/epilogues.h) */
+    const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
+    struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
+    bool left_out;                    /* a group that GPUs do not launch: a product reads its bytes (cuda/bytes.h) */
+    bool
+        with_next; /* GPUs launch the step with the one after it: a product (cuda/epilogues.h), or a step of a row chain */
+    const struct oly_row_steps *rows;    /* of the last step of a row chain (cuda/row_chains.h); NULL: none */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */

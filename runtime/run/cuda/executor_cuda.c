@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the executor for GPUs. See executor_cuda.h. */
 #include "run/cuda/executor_cuda.h"
+#include "core/error.h"
 #include "device/cuda/gpus.h"
 #include "run/cuda/bytes.h"
 #include "run/cuda/early_reads.h"
 #include "run/cuda/epilogues.h"
 #include "run/cuda/graphs.h"
+#include "run/cuda/row_chains.h"
 #include "run/cuda/steps.h"
 #include <string.h>
 
@@ -48,7 +50,8 @@ static oly_status copy_value(int device, void *to, const void *from, size_t byte
 static oly_status prepare(oly_plan *plan)
 {
     OLY_TRY(oly_cuda_find_byte_products(plan));
-    return oly_cuda_find_epilogues(plan);
+    OLY_TRY(oly_cuda_find_epilogues(plan));
+    return oly_cuda_find_row_chains(plan);
 }
 
 const oly_executor *oly_executor_cuda(void)

@@ -68,6 +68,25 @@ static oly_status grow(oly_cuda_launching *l, size_t bytes)
     return OLY_OK;
 }
 
+static CUdeviceptr tickets[OLY_MOST_MEMORIES]; /* one for each device, whose launches follow each other */
+
+static oly_status ticket(void *context, uint32_t **at)
+{
+    oly_cuda_launching *l = context;
+    const oly_gpu *g = l->device->gpu;
+    *at = NULL;
+    if (!tickets[l->number] && !oly_cuda_capturing) {
+        CUdeviceptr made = 0;
+        OLY_TRY(oly_cuda_check(oly_driver.cuMemAllocFromPoolAsync(&made, ALIGNED, g->pool, l->device->stream),
+                               "cuMemAllocFromPoolAsync", g->label));
+        tickets[l->number] = made;
+        OLY_TRY(oly_cuda_check(oly_driver.cuMemsetD32Async(made, 0, ALIGNED / 4, l->device->stream), "cuMemsetD32Async",
+                               g->label));
+    }
+    *at = (uint32_t *)(uintptr_t)tickets[l->number];
+    return OLY_OK;
+}
+
 static oly_status scratch(void *context, size_t bytes, void **at)
 {
     oly_cuda_launching *l = context;
@@ -106,13 +125,17 @@ static void stop_blocks(void)
 {
     for (int d = 0; d < oly_cuda_device_count(); d++) {
         const oly_cuda_device *of = oly_cuda_device_at(d);
-        if (block[d].at && oly_gpu_enter(of->gpu) == OLY_OK) {
-            oly_driver.cuMemFreeAsync(block[d].at, of->stream);
+        if ((block[d].at || tickets[d]) && oly_gpu_enter(of->gpu) == OLY_OK) {
+            if (block[d].at)
+                oly_driver.cuMemFreeAsync(block[d].at, of->stream);
+            if (tickets[d])
+                oly_driver.cuMemFreeAsync(tickets[d], of->stream);
             oly_driver.cuStreamSynchronize(of->stream);
             oly_gpu_leave();
         }
         block[d].at = 0;
         block[d].bytes = 0;
+        tickets[d] = 0;
     }
 }
 
@@ -127,7 +150,8 @@ oly_status oly_cuda_launching_begin(oly_cuda_launching *l, int device)
                                       .launch = launch,
                                       .constant = constant,
                                       .scratch = scratch,
-                                      .generated = generated};
+                                      .generated = generated,
+                                      .ticket = ticket};
     return oly_gpu_enter(l->device->gpu);
 }
 

@@ -9,6 +9,7 @@
 #include "run/prepare_cpu.h"
 #include "run/stencil_run.h"
 #include "run/cuda/products.h"
+#include "run/cuda/row_chains.h"
 #include <string.h>
 
 static void *at(void *const *base, const oly_place *p)
@@ -56,9 +57,9 @@ static oly_status launch_gemm(oly_cuda_launching *l, void *const *base, const ol
     return oly_cuda_gemm(&l->launcher, &w->task, w->parts, w->n_parts, a, b, base[w->out_base]);
 }
 
-static bool is_later(const oly_step *product)
+static bool is_later(const oly_step *s)
 {
-    return product->prepared && product->prepared->with_next;
+    return s->prepared && s->prepared->with_next;
 }
 
 /* An elementwise step, with the product before it that has waited for it. */
@@ -73,6 +74,21 @@ static oly_status launch_addition(oly_cuda_launching *l, const oly_device_work *
         return st;
     OLY_TRY(launch_gemm(l, w->base, e->product, w->device));
     return launch_tile(&l->launcher, w->base, add, w->device);
+}
+
+static oly_status launch_one(const oly_cuda_launcher *l, void *const *base, const oly_step *s, int device)
+{
+    return s->kind == OLY_STEP_REDUCE ? launch_reduce(l, base, s, device) : launch_tile(l, base, s, device);
+}
+
+/* The last step of a row chain, with those before it that have waited for it. */
+static oly_status launch_rows(const oly_cuda_launcher *l, const oly_device_work *w, const oly_row_steps *rows)
+{
+    bool launched;
+    OLY_TRY(oly_cuda_launch_row_chain(l, w->base, rows, w->device, &launched));
+    for (int k = 0; k < rows->n && !launched; k++)
+        OLY_TRY(launch_one(l, w->base, &rows->steps[k], w->device));
+    return OLY_OK;
 }
 
 /* -- kernels of the program (oly_kernel.cuda) ------------------------------------------------------------------------------------- */
@@ -117,6 +133,10 @@ static oly_status launch_step(oly_cuda_launching *launching, const oly_device_wo
 {
     const oly_cuda_launcher *l = &launching->launcher;
     const oly_step *s = w->what;
+    if (is_later(s))
+        return OLY_OK;
+    if (s->prepared && s->prepared->rows)
+        return launch_rows(l, w, s->prepared->rows);
     switch (s->kind) {
     case OLY_STEP_TILE:
         if (oly_cuda_is_left_out(s))
@@ -126,7 +146,7 @@ static oly_status launch_step(oly_cuda_launching *launching, const oly_device_wo
     case OLY_STEP_LOCAL: return oly_cuda_launch_local(l, w->base, s, w->device);
     case OLY_STEP_REDUCE: return launch_reduce(l, w->base, s, w->device);
     case OLY_STEP_CALL: return launch_call(launching, w);
-    default: return is_later(s) ? OLY_OK : launch_gemm(launching, w->base, s, w->device);
+    default: return launch_gemm(launching, w->base, s, w->device);
     }
 }
 

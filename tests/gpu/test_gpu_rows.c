@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: devices=8  Row chains, steps that are one kernel on GPUs: the bits of separate steps, for drawn programs (ROWS=<number>, SEED=<first>), and for
+ * those that people write; what must stay separate does. tests/gpu/test_platform.sh runs it on emulated GPUs. */
+#include "check.h"
+#include "check_session.h"
+#include "core/optimisation.h"
+#include "run/device_counts.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 5 /* the last ones are replayed */, MOST_OUTS = 3 };
+
+static bool on_gpu(void)
+{
+    return strcmp(oly_device_platform(oly_local_device(0)), "cuda") == 0 && !getenv("EMULATED_FAIL");
+}
+
+static int64_t chains(void)
+{
+    return oly_counted(&oly_device_counted.row_chains);
+}
+
+/* Elements of the results as float64, in which all types here are exact. */
+typedef struct results {
+    double *of[MOST_OUTS];
+    size_t n[MOST_OUTS];
+} results;
+
+static void keep(oly_array x, int k, results *to)
+{
+    oly_array all = oly_device_put(oly_astype(x, OLY_FLOAT64), oly_named(oly_make_mesh("x=4, y=2"), ""));
+    free(to->of[k]);
+    to->n[k] = (size_t)oly_size(all);
+    to->of[k] = malloc(sizeof(double) * (to->n[k] + 1));
+    assert_int_equal(oly_get(all, to->of[k], sizeof(double) * to->n[k]), OLY_OK);
+}
+
+static void compare(const char *name, int n_out, const results *a, const results *b)
+{
+    for (int k = 0; k < n_out; k++) {
+        assert_int_equal(a->n[k], b->n[k]);
+        for (size_t i = 0; i < a->n[k]; i++) {
+            double x = a->of[k][i], y = b->of[k][i];
+            if (memcmp(&x, &y, sizeof x) && !(x != x && y != y))
+                fail_msg("%s: result %d, element %zu: %.17g in one kernel, %.17g in several", name, k, i, x, y);
+        }
+    }
+}
+
+static void release(results *r)
+{
+    for (int k = 0; k < MOST_OUTS; k++)
+        free(r->of[k]);
+}
+
+static void call(oly_function function, void *user, int n_in, const oly_array *in, int n_out, oly_optimisations off,
+                 int rounds, results *to)
+{
+    oly_optimisations before = oly_disable(off);
+    oly_fn f = oly_jit(function, n_in, n_out, .user = user);
+    for (int round = 0; round < rounds; round++)
+        OLY_SCOPE
+        {
+            oly_array out[MOST_OUTS] = {NULL};
+            assert_int_equal(oly_call_arrays(f, n_in, in, n_out, out), OLY_OK);
+            for (int k = 0; k < n_out; k++)
+                keep(out[k], k, to);
+        }
+    oly_disable(before);
+}
+
+static const oly_optimisations SEPARATE =
+    (oly_optimisations)1 << OLY_OPTIMISATION_ROW_CHAINS | (oly_optimisations)1 << OLY_OPTIMISATION_COMPILED_GROUPS;
+
+/* Returns how many kernels of several steps were launched. */
+static int64_t check(const char *name, oly_function function, void *user, int n_in, const oly_array *in, int n_out)
+{
+    results one = {0}, several = {0};
+    int64_t before = chains();
+    call(function, user, n_in, in, n_out, SEPARATE, 1, &several);
+    assert_int_equal(chains(), before);
+    call(function, user, n_in, in, n_out, 0, ROUNDS, &one);
+    compare(name, n_out, &one, &several);
+    release(&one);
+    release(&several);
+    return chains() - before;
+}
+
+static oly_array drawn_array(oly_dtype dtype, int seed, int rank, const int64_t *shape, const char *sharding)
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    oly_array x = oly_mul(3, oly_sin(oly_add(oly_mul(oly_arange(n, OLY_FLOAT32), 0.37 + seed), seed)));
+    return oly_device_put(oly_astype(oly_reshape_shape(x, rank, shape), dtype),
+                          oly_named(oly_make_mesh("x=4, y=2"), sharding));
+}
+
+/* -- drawn programs ------------------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_OPS = 14, INPUTS = 4 };
+enum { ADD, SUB, MUL, LARGER, DIV, TANH, ROOT, ROW_SUM, ROW_MAX, ROW_MIN, ROW_PROD, ROW_MEAN, WHOLE_SUM, N_OPS };
+
+typedef struct program {
+    int n, n_out;
+    struct {
+        int op, a, b;
+    } ops[MOST_OPS];
+    int out[MOST_OUTS];
+} program;
+
+static uint64_t state_of_draw;
+static int draw(int n)
+{
+    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state_of_draw >> 33) % (uint64_t)n);
+}
+
+static oly_array apply(int op, oly_array a, oly_array b)
+{
+    switch (op) {
+    case ADD: return oly_add(a, b);
+    case SUB: return oly_sub(a, b);
+    case MUL: return oly_mul(a, b);
+    case LARGER: return oly_max2(a, b);
+    case DIV: return oly_astype(oly_div(a, oly_add(oly_abs(b), 2)), oly_dtype_of(a));
+    case TANH: return oly_astype(oly_tanh(a), oly_dtype_of(a));
+    case ROOT: return oly_astype(oly_sqrt(oly_abs(a)), oly_dtype_of(a));
+    case ROW_SUM: return oly_astype(oly_sum(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
+    case ROW_MAX: return oly_max(a, OLY_AXES(-1), .keepdims = true);
+    case ROW_MIN: return oly_min(a, OLY_AXES(-1), .keepdims = true);
+    case ROW_PROD: return oly_astype(oly_prod(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
+    case ROW_MEAN: return oly_astype(oly_mean(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
+    default: return oly_astype(oly_sum(a, OLY_AXES(), .keepdims = true), oly_dtype_of(a));
+    }
+}
+
+static void drawn_body(const oly_array *in, oly_array *out, void *user)
+{
+    const program *p = user;
+    oly_array values[INPUTS + MOST_OPS];
+    memcpy(values, in, sizeof *in * INPUTS);
+    for (int k = 0; k < p->n; k++)
+        values[INPUTS + k] = apply(p->ops[k].op, values[p->ops[k].a], values[p->ops[k].b]);
+    for (int k = 0; k < p->n_out; k++)
+        out[k] = values[p->out[k]];
+}
+
+/* Recent values are read more often, so that chains are long. */
+static int draw_value(int n)
+{
+    return draw(3) ? n - 1 - draw(n < 4 ? n : 4) : draw(n);
+}
+
+static void draw_program(program *p)
+{
+    p->n = 4 + draw(MOST_OPS - 3);
+    p->n_out = 1 + draw(MOST_OUTS);
+    for (int k = 0; k < p->n; k++) {
+        p->ops[k].op = draw(N_OPS + 2) % N_OPS;
+        p->ops[k].a = draw_value(INPUTS + k);
+        p->ops[k].b = draw_value(INPUTS + k);
+    }
+    p->out[0] = INPUTS + p->n - 1;
+    for (int k = 1; k < p->n_out; k++)
+        p->out[k] = INPUTS + draw(p->n);
+}
+
+static void drawn_programs(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {64, 65, 100, 128, 256, 300, 511, 1000, 1024, 2047, 2048, 4096, 4100, 9001};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_INT32};
+    static const char *const shardings[] = {"", "", "x, None, None", "None, x, None", "None, None, x"};
+    int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 16, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
+    int64_t launched = 0;
+    for (int k = first; k < first + n; k++) {
+        program p;
+        state_of_draw = (uint64_t)k * 7919;
+        for (int skip = 0; skip < 4; skip++)
+            draw(2);
+        draw_program(&p);
+        int64_t length = lengths[draw(sizeof lengths / sizeof *lengths)];
+        int64_t shape[] = {1 + draw(3), 1 + draw(9), length}, one[] = {1, 1, 1};
+        const char *sharding = shardings[draw(5)];
+        shape[0] *= strchr(sharding, 'x') == sharding ? 4 : 1;
+        shape[1] *= strstr(sharding, ", x,") ? 4 : 1;
+        shape[2] = strstr(sharding, ", x") == strrchr(sharding, ',') && *sharding ? length / 4 * 4 : length;
+        oly_dtype dtype = dtypes[draw(6)];
+        char name[64];
+        snprintf(name, sizeof name, "SEED=%d ROWS=1", k);
+        OLY_SCOPE
+        {
+            oly_array in[] = {drawn_array(dtype, 1, 3, shape, sharding), drawn_array(dtype, 2, 3, shape, sharding),
+                              drawn_array(dtype, 3, 1, &shape[2], ""), drawn_array(dtype, 4, 3, one, "")};
+            launched += check(name, drawn_body, &p, INPUTS, in, p.n_out);
+        }
+    }
+    if (on_gpu() && n >= 8)
+        assert_true(launched > 0);
+}
+
+/* -- what people write ----------------------------------------------------------------------------------------------------------------- */
+
+static void softmax(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_softmax(in[0], -1);
+}
+
+static void layernorm(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0], mean = oly_mean(x, OLY_AXES(-1), .keepdims = true);
+    oly_array var = oly_var(x, OLY_AXES(-1), .keepdims = true);
+    out[0] = oly_add(oly_mul(oly_mul(oly_sub(x, mean), oly_rsqrt(oly_add(var, 1e-5))), in[1]), 0.5);
+}
+
+static void moments(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0], OLY_AXES(-1));
+    out[1] = oly_sum(oly_mul(in[0], in[0]), OLY_AXES(-1));
+    out[2] = oly_var(in[0], OLY_AXES(-1));
+}
+
+static void norm(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(in[0], in[0]));
+    out[1] = oly_div(in[0], oly_sqrt(out[0]));
+}
+
+static void logsumexp(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_logsumexp(in[0], OLY_AXES(-1));
+}
+
+static void transposed(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_softmax(oly_mul(oly_transpose(in[0]), 0.5), -1);
+}
+
+/* A loop whose body has three dependent groups and two sums of all elements. */
+static void descend(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array w = oly_mul(oly_add(oly_roll(c[2], 1, 0), oly_mul(3, c[2])), 0.2);
+    oly_array alpha = oly_div(c[3], oly_sum(oly_mul(c[2], w)));
+    c[0] = oly_add(c[0], oly_mul(alpha, c[2]));
+    c[1] = oly_sub(c[1], oly_mul(alpha, w));
+    oly_array square = oly_sum(oly_mul(c[1], c[1]));
+    c[2] = oly_add(c[1], oly_mul(oly_div(square, c[3]), c[2]));
+    c[3] = square;
+}
+
+static void gradients(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array c[] = {oly_zeros_like(in[0]), in[0], in[0], oly_sum(oly_mul(in[0], in[0]))};
+    oly_fori(0, 6, descend, 4, c, NULL);
+    out[0] = c[0];
+    out[1] = c[3];
+}
+
+static void programs_of_people(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        oly_function f;
+        int n_out;
+    } programs[] = {{"softmax", softmax, 1}, {"layernorm", layernorm, 1}, {"moments", moments, 3},
+                    {"norm", norm, 2},       {"logsumexp", logsumexp, 1}, {"gradients", gradients, 2}};
+    static const int64_t shapes[][2] = {{8, 4096}, {40, 130}, {4, 9000}};
+    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+        for (int s = 0; s < 3; s++)
+            for (int spread = 0; spread < 2; spread++)
+                OLY_SCOPE
+                {
+                    char name[99];
+                    snprintf(name, sizeof name, "%s of %d x %d%s", programs[k].name, (int)shapes[s][0],
+                             (int)shapes[s][1], spread ? ", divided" : "");
+                    oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 2, shapes[s], spread ? "x, None" : ""),
+                                      drawn_array(OLY_FLOAT32, 2, 1, &shapes[s][1], "")};
+                    int64_t launched = check(name, programs[k].f, NULL, 2, in, programs[k].n_out);
+                    if (on_gpu() && launched == 0 && s < 2)
+                        fail_msg("%s: nothing was launched together", name);
+                }
+}
+
+/* Results in the memory of operands, and operands that cannot be read by rows. */
+static void memory_of_operands(void **state)
+{
+    (void)state;
+    static const int64_t shape[] = {96, 96};
+    results one = {0}, several = {0};
+    OLY_SCOPE
+    {
+        oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 2, shape, "")};
+        check("transposed", transposed, NULL, 1, in, 1);
+        for (int k = 0; k < 2; k++) {
+            oly_optimisations before = oly_disable(k ? SEPARATE : 0);
+            oly_fn f = oly_jit(softmax, 1, 1);
+            oly_array x = drawn_array(OLY_FLOAT32, 1, 2, shape, "");
+            for (int round = 0; round < ROUNDS; round++)
+                assert_int_equal(oly_call(f, OLY_IN(x), OLY_OUT(x)), OLY_OK);
+            keep(x, 0, k ? &several : &one);
+            oly_disable(before);
+        }
+        compare("in place", 1, &one, &several);
+    }
+    release(&one);
+    release(&several);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(programs_of_people, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(memory_of_operands, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(drawn_programs, check_start_wide, check_close)};
+    return CHECK_MAIN(tests);
+}
