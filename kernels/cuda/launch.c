@@ -20,92 +20,12 @@ oly_status oly_cuda_start(const oly_cuda_launcher *l, const char *module, const 
     return l->launch(l->context, &launch);
 }
 
-/* "name_4" */
-static const char *sized(const char *const names[5], size_t bytes)
+const char *oly_cuda_sized(const char *const names[5], size_t bytes)
 {
     return names[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : 4];
 }
-#define SIZED(name)                                                                                                    \
-    (const char *const[5])                                                                                             \
-    {                                                                                                                  \
-        name "1", name "2", name "4", name "8", name "16"                                                              \
-    }
 
-/* -- copies --------------------------------------------------------------------------------------------------------------- */
-
-bool oly_cuda_has_copy(const oly_copy_task *t)
-{
-    return t->element_bytes == 1 || t->element_bytes == 2 || t->element_bytes == 4 || t->element_bytes == 8 ||
-           t->element_bytes == 16;
-}
-
-/* Merges dimensions along which both sides are evenly spaced. */
-static void merge(const oly_copy_task *t, oly_cuda_copy_task *c)
-{
-    c->rank = 0;
-    for (int d = 0; d < t->rank; d++) {
-        int last = c->rank - 1;
-        if (t->extent[d] == 1)
-            continue;
-        if (last >= 0 && c->to_stride[last] == t->to_stride[d] * t->extent[d] &&
-            c->from_stride[last] == t->from_stride[d] * t->extent[d]) {
-            c->extent[last] *= t->extent[d];
-        } else {
-            last = c->rank++;
-            c->extent[last] = t->extent[d];
-        }
-        c->to_stride[last] = t->to_stride[d];
-        c->from_stride[last] = t->from_stride[d];
-    }
-    if (c->rank == 0) {
-        c->rank = 1;
-        c->extent[0] = c->to_stride[0] = c->from_stride[0] = 1;
-    }
-}
-
-/* The dimension in which the source is dense where the result is dense in the last; -1: that is no transpose. */
-static int across(const oly_cuda_copy_task *c)
-{
-    int last = c->rank - 1;
-    if (c->to_stride[last] != 1 || c->from_stride[last] == 1 || c->from_stride[last] == 0 || c->extent[last] < 8)
-        return -1;
-    for (int d = 0; d < last; d++)
-        if (c->from_stride[d] == 1 && c->extent[d] >= 8)
-            return d;
-    return -1;
-}
-
-static oly_status transpose(const oly_cuda_launcher *l, const oly_cuda_copy_task *c, size_t bytes)
-{
-    enum { SIDE = 32, WIDE_SIDE = 64 };
-    bool wide = bytes <= 4 && c->extent[c->tile] >= WIDE_SIDE && c->extent[c->rank - 1] >= WIDE_SIDE;
-    const char *kernel = sized(wide ? SIZED("oly_transpose_wide_") : SIZED("oly_transpose_"), bytes);
-    return oly_cuda_start(l, "copy", kernel, oly_cuda_blocks(l, c->n, wide ? WIDE_SIDE * WIDE_SIDE : SIDE * SIDE),
-                          OLY_CUDA_THREADS, c, sizeof *c);
-}
-
-oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, void *to, const void *from)
-{
-    oly_cuda_copy_task c = {.to = to, .from = from, .n = 1};
-    size_t bytes = t->element_bytes;
-    for (int d = 0; d < t->rank; d++)
-        c.n *= t->extent[d];
-    if (c.n == 0)
-        return OLY_OK;
-    merge(t, &c);
-    c.tile = across(&c);
-    int64_t total = c.n * (int64_t)bytes;
-    if (c.rank == 1 && c.to_stride[0] == 1 && c.from_stride[0] == 1 && total % 16 == 0 && (uintptr_t)to % 16 == 0 &&
-        (uintptr_t)from % 16 == 0) {
-        c.n = total / 16;
-        return oly_cuda_start(l, "copy", "oly_copy_dense", oly_cuda_blocks(l, c.n, 4 * OLY_CUDA_THREADS),
-                              OLY_CUDA_THREADS, &c, sizeof c);
-    }
-    if (c.tile >= 0)
-        return transpose(l, &c, bytes);
-    return oly_cuda_start(l, "copy", sized(SIZED("oly_copy_"), bytes), oly_cuda_blocks(l, c.n, OLY_CUDA_THREADS),
-                          OLY_CUDA_THREADS, &c, sizeof c);
-}
+/* -- fills ------------------------------------------------------------------------------------------------------------------ */
 
 oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64_t n, void *to, const void *element)
 {
@@ -113,8 +33,8 @@ oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64
     if (n == 0)
         return OLY_OK;
     memcpy(f.element, element, element_bytes);
-    return oly_cuda_start(l, "copy", sized(SIZED("oly_fill_"), element_bytes), oly_cuda_blocks(l, n, OLY_CUDA_THREADS),
-                          OLY_CUDA_THREADS, &f, sizeof f);
+    return oly_cuda_start(l, "copy", oly_cuda_sized(OLY_CUDA_SIZED("oly_fill_"), element_bytes),
+                          oly_cuda_blocks(l, n, OLY_CUDA_THREADS), OLY_CUDA_THREADS, &f, sizeof f);
 }
 
 /* -- reductions over devices ------------------------------------------------------------------------------------------------ */

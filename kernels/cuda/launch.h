@@ -49,6 +49,13 @@ typedef struct oly_cuda_launcher {
  * addresses of the device. fail as the launcher does. */
 bool oly_cuda_has_copy(const oly_copy_task *t);
 oly_status oly_cuda_copy(const oly_cuda_launcher *l, const oly_copy_task *t, void *to, const void *from);
+/* Several copies that do not depend on each other. */
+typedef struct oly_cuda_copied {
+    const oly_copy_task *task;
+    void *to;
+    const void *from;
+} oly_cuda_copied;
+oly_status oly_cuda_copies(const oly_cuda_launcher *l, int n, const oly_cuda_copied *copies);
 /* n elements, all equal to the one at `element` (host memory). */
 oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64_t n, void *to, const void *element);
 

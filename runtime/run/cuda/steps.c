@@ -169,10 +169,17 @@ static bool has_copies(const oly_device_work *w)
 static oly_status launch_copies(const oly_cuda_launcher *l, const oly_device_work *w)
 {
     const oly_copies *c = w->what;
-    for (int k = 0; k < c->n; k++)
+    oly_cuda_copied some[16];
+    int n = 0;
+    for (int k = 0; k < c->n; k++) {
         if (is_mine(w, &c->copies[k]))
-            OLY_TRY(
-                oly_cuda_copy(l, &c->copies[k].task, at(w->base, &c->copies[k].to), at(w->base, &c->copies[k].from)));
+            some[n++] =
+                (oly_cuda_copied){&c->copies[k].task, at(w->base, &c->copies[k].to), at(w->base, &c->copies[k].from)};
+        if (n == 16 || (n > 0 && k == c->n - 1)) {
+            OLY_TRY(oly_cuda_copies(l, n, some));
+            n = 0;
+        }
+    }
     return OLY_OK;
 }
 
