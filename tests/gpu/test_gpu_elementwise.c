@@ -167,6 +167,35 @@ static void copies(void **state)
     }
 }
 
+/* Several boxes in one launch: columns of an array, some of them empty. */
+static void copies_together(void **state)
+{
+    (void)state;
+    need_kernels();
+    enum { BOXES = 30, WIDTH = 40 };
+    for (size_t bytes = 1; bytes <= 16; bytes *= 2) {
+        oly_copy_task tasks[BOXES];
+        oly_cuda_copied copied[BOXES];
+        int64_t size = 700 * BOXES * WIDTH * (int64_t)bytes;
+        char *from = random_array(OLY_UINT8, size), *cpu = calloc(1, (size_t)size), *gpu = calloc(1, (size_t)size);
+        for (int k = 0; k < BOXES; k++) {
+            tasks[k] = (oly_copy_task){.element_bytes = bytes,
+                                       .rank = 2,
+                                       .extent = {random_below(700), random_below(WIDTH)},
+                                       .to_stride = {BOXES * WIDTH, 1},
+                                       .from_stride = {random_below(2) ? WIDTH : 0, random_below(2)}};
+            size_t at = (size_t)k * WIDTH * bytes;
+            for (int c = 0, n = oly_copy_chunks(&tasks[k]); c < n; c++)
+                oly_copy_run(&tasks[k], cpu + at, from + at, c, n);
+            copied[k] = (oly_cuda_copied){&tasks[k], gpu + at, from + at};
+        }
+        assert_int_equal(oly_cuda_copies(&launcher, BOXES, copied), OLY_OK);
+        if (memcmp(cpu, gpu, (size_t)size))
+            fail_msg("copies of %d bytes differ", (int)bytes);
+        free(from), free(cpu), free(gpu);
+    }
+}
+
 static void arrays_combined(void **state)
 {
     (void)state;
@@ -197,6 +226,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation), cmocka_unit_test(every_conversion),
                                        cmocka_unit_test(random_programs), cmocka_unit_test(copies),
-                                       cmocka_unit_test(arrays_combined)};
+                                       cmocka_unit_test(copies_together), cmocka_unit_test(arrays_combined)};
     return CHECK_MAIN(tests);
 }

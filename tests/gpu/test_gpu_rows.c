@@ -291,6 +291,64 @@ static void programs_of_people(void **state)
                 }
 }
 
+/* Softmax is one launch, and an iteration of conjugate gradients with a padded field is six. */
+static oly_array five_points(oly_array u)
+{
+    int64_t one[] = {1, 1};
+    oly_array p = oly_pad(u, 0, one, one, NULL);
+    oly_array rows = oly_add(oly_slice(p, ":-2, 1:-1"), oly_slice(p, "2:, 1:-1"));
+    return oly_sub(oly_mul(4, u), oly_add(rows, oly_add(oly_slice(p, "1:-1, :-2"), oly_slice(p, "1:-1, 2:"))));
+}
+
+static void iteration(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array w = five_points(c[2]), alpha = oly_div(c[3], oly_sum(oly_mul(c[2], w)));
+    c[0] = oly_add(c[0], oly_mul(alpha, c[2]));
+    c[1] = oly_sub(c[1], oly_mul(alpha, w));
+    oly_array square = oly_sum(oly_mul(c[1], c[1]));
+    c[2] = oly_add(c[1], oly_mul(oly_div(square, c[3]), c[2]));
+    c[3] = square;
+}
+
+static void iterations(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array c[] = {oly_zeros_like(in[0]), in[0], in[0], oly_sum(oly_mul(in[0], in[0]))};
+    oly_fori(0, *(int *)user, iteration, 4, c, NULL);
+    out[0] = c[0];
+}
+
+static int64_t launches_of(oly_function function, void *user, oly_array in)
+{
+    oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_GRAPH_REPLAY);
+    oly_fn f = oly_jit(function, 1, 1, .user = user);
+    int64_t launches = 0;
+    for (int round = 0; round < 2; round++)
+        OLY_SCOPE
+        {
+            launches = oly_counted(&oly_device_counted.launches);
+            oly_block_until_ready(oly_apply(f, in));
+            launches = oly_counted(&oly_device_counted.launches) - launches;
+        }
+    oly_disable(before);
+    return launches;
+}
+
+static void few_launches(void **state)
+{
+    (void)state;
+    static int few = 2, more = 6;
+    if (!on_gpu())
+        return;
+    OLY_SCOPE
+    {
+        oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 96, 128);
+        oly_block_until_ready(x);
+        assert_int_equal(launches_of(softmax, NULL, x), 1);
+        assert_int_equal(launches_of(iterations, &more, x) - launches_of(iterations, &few, x), 6 * (more - few));
+    }
+}
+
 /* Results in the memory of operands, and operands that cannot be read by rows. */
 static void memory_of_operands(void **state)
 {
@@ -320,6 +378,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(programs_of_people, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(few_launches, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(memory_of_operands, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(drawn_programs, check_start_wide, check_close)};
     return CHECK_MAIN(tests);

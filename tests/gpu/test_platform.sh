@@ -105,6 +105,8 @@ for fault in '' bias:1+; do
     OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 env ${fault:+EMULATED_FAIL=$fault} tests/gpu/emulated "$build/tests/test_gpu_epilogues" >"$scratch/why" 2>&1
     result $? "the bias of products in the library's epilogue${fault:+; EMULATED_FAIL=$fault}"
 done
+OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 OLYMPUS_COMPILE_AFTER=0 tests/gpu/emulated "$build/tests/test_gpu_rows" >"$scratch/why" 2>&1
+result $? 'reductions along rows and the groups around them in one kernel'
 # Meshes take GPUs that are linked one after the other.
 OLYMPUS_PLATFORMS=cuda EMULATED_GPUS=4 EMULATED_LINKS=2 OLYMPUS_LOCAL_DEVICES=0,2,1,3 tests/gpu/emulated "$build/examples/matmul" --size 16 --devices \
     >"$scratch/why" 2>&1 </dev/null && grep -q '^CUDA_1: .*PCI 0000:03:00.0, NVLink to 0000:04:00.0' "$scratch/why" &&

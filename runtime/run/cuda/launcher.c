@@ -79,9 +79,9 @@ static oly_status ticket(void *context, uint32_t **at)
         CUdeviceptr made = 0;
         OLY_TRY(oly_cuda_check(oly_driver.cuMemAllocFromPoolAsync(&made, ALIGNED, g->pool, l->device->stream),
                                "cuMemAllocFromPoolAsync", g->label));
-        tickets[l->number] = made;
         OLY_TRY(oly_cuda_check(oly_driver.cuMemsetD32Async(made, 0, ALIGNED / 4, l->device->stream), "cuMemsetD32Async",
                                g->label));
+        tickets[l->number] = made;
     }
     *at = (uint32_t *)(uintptr_t)tickets[l->number];
     return OLY_OK;
