@@ -116,16 +116,8 @@ static void write_splat(oly_text *t, const oly_tile_instruction *c)
                  (unsigned long long)words[1]);
 }
 
-static void write_program(oly_text *t, const oly_field_stage *s, const oly_field_piece *piece)
+int oly_field_write_instructions(oly_text *t, const oly_field_stage *s, const oly_tile_program *p, int *now, int next)
 {
-    const oly_tile_program *p = &piece->program;
-    int now[OLY_TILE_REGISTERS], next = 0;
-    for (int k = 0; k < p->n_loads; k++) {
-        now[p->load_register[k]] = next;
-        oly_text_add(t, "            const %s r%d = ", oly_cuda_type_name(p->load_dtype[k]), next++);
-        write_load(t, s, &piece->loads[k], p->load_dtype[k]);
-        oly_text_add(t, ";\n");
-    }
     for (int k = 0; k < p->n_instructions; k++) {
         oly_tile_instruction c = p->instructions[k];
         for (int j = 0; j < 3; j++)
@@ -141,17 +133,31 @@ static void write_program(oly_text *t, const oly_field_stage *s, const oly_field
             oly_cuda_write_operation(t, &c);
         oly_text_add(t, ";\n");
     }
+    return now[p->store_register[0]];
+}
+
+static void write_program(oly_text *t, const oly_field_stage *s, const oly_field_piece *piece)
+{
+    const oly_tile_program *p = &piece->program;
+    int now[OLY_TILE_REGISTERS], next = 0;
+    for (int k = 0; k < p->n_loads; k++) {
+        now[p->load_register[k]] = next;
+        oly_text_add(t, "            const %s r%d = ", oly_cuda_type_name(p->load_dtype[k]), next++);
+        write_load(t, s, &piece->loads[k], p->load_dtype[k]);
+        oly_text_add(t, ";\n");
+    }
+    const int result = oly_field_write_instructions(t, s, p, now, next);
     const char *type = oly_cuda_type_name(p->store_dtype[0]);
     oly_text_add(
         t,
         "            if (now.buffer >= 0)\n                ((%s *)own.at)[offset_in(own, x0, x1, x2)] = r%d;\n"
         "            if (now.target >= 0 && is_in(tile.lo, tile.hi, x0, x1, x2) && is_in(to.lo, to.hi, x0, x1, x2))\n"
         "                ((%s *)to.at)[offset_in(to, x0, x1, x2)] = r%d;\n",
-        type, now[p->store_register[0]], type, now[p->store_register[0]]);
+        type, result, type, result);
 }
 
 /* The least and the most that is read of a value along a dimension; false: it is not read. */
-static bool reach_of(const oly_field_piece *piece, int read, int d, int32_t *least, int32_t *most)
+bool oly_field_reach(const oly_field_piece *piece, int read, int d, int32_t *least, int32_t *most)
 {
     bool any = false;
     for (int k = 0; k < piece->program.n_loads; k++) {
@@ -171,11 +177,11 @@ static void write_piece(oly_text *t, const oly_field_stage *s, const oly_field_p
     oly_text_add(t, "    each_image(p, %d, need, [&](box b, const int32_t *turn) {\n", number);
     for (int v = 0; v < s->n_reads; v++)
         for (int d = 0; d < 3; d++)
-            if (!s->fixed[v] && reach_of(piece, v, d, &least, &most))
+            if (!s->fixed[v] && oly_field_reach(piece, v, d, &least, &most))
                 oly_text_add(t, "        narrow(b, v%d, %d, %d, %d);\n", v, d, least, most);
     oly_text_add(t, "        each_point(b, [&](int32_t x0, int32_t x1, int32_t x2) {\n            (void)turn;\n");
     for (int v = 0; v < s->n_reads; v++)
-        if (reach_of(piece, v, 0, &least, &most))
+        if (oly_field_reach(piece, v, 0, &least, &most))
             oly_text_add(t, "            const int32_t i%d = offset_in(v%d, x0, x1, x2);\n", v, v);
     write_program(t, s, piece);
     oly_text_add(t, "        });\n    });\n");
@@ -247,7 +253,7 @@ static size_t put(char *to, size_t at, const void *bytes, size_t n)
     return at + n;
 }
 
-static size_t put_program(char *to, size_t at, const oly_field_piece *piece)
+size_t oly_field_put_piece(char *to, size_t at, const oly_field_piece *piece)
 {
     const oly_tile_program *p = &piece->program;
     at = put(to, at, &p->n_loads, sizeof p->n_loads);
@@ -270,7 +276,7 @@ static bool counts(const oly_field_stage *s)
 }
 
 /* The bytes that it takes; to NULL: nothing is written. */
-static size_t write_key(const oly_field_body *body, char *to)
+size_t oly_field_write_key(const oly_field_body *body, char *to)
 {
     size_t at = put(to, 0, "fields", 7);
     for (int k = 0; k < body->n_stages; k++) {
@@ -284,7 +290,7 @@ static size_t write_key(const oly_field_body *body, char *to)
             at = put(to, at, s->whole, sizeof s->whole);
         }
         for (int j = 0; j < s->n_pieces && s->computed; j++)
-            at = put_program(to, at, &s->pieces[j]);
+            at = oly_field_put_piece(to, at, &s->pieces[j]);
     }
     return at;
 }
@@ -292,7 +298,7 @@ static size_t write_key(const oly_field_body *body, char *to)
 /* -- launching ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Of all points and instances. */
-static double work_of(const oly_field_body *body, const oly_field_schedule *s)
+double oly_field_work(const oly_field_body *body, const oly_field_schedule *s)
 {
     double points = 1, work = 0;
     for (int d = 0; d < 3; d++)
@@ -305,14 +311,14 @@ static double work_of(const oly_field_body *body, const oly_field_schedule *s)
 oly_status oly_cuda_fields(const oly_cuda_launcher *l, const oly_field_body *body, const oly_field_schedule *schedule,
                            char *const *bases, int n_bases, int64_t counter, bool *launched)
 {
-    size_t key_bytes = write_key(body, NULL);
+    size_t key_bytes = oly_field_write_key(body, NULL);
     size_t bytes = offsetof(oly_field_schedule, instance) + sizeof *schedule->instance * (size_t)schedule->n_instances;
     char *key = malloc(key_bytes);
     task t = {.counter = counter};
     *launched = false;
     if (!key)
         return oly_fail(OLY_MEMORY, "out of memory: %zu bytes for the key of a kernel", key_bytes);
-    write_key(body, key);
+    oly_field_write_key(body, key);
     memcpy(t.base, bases, sizeof *bases * (size_t)n_bases);
     oly_cuda_launch launch = {
         .kernel = "oly_fields",
@@ -324,7 +330,7 @@ oly_status oly_cuda_fields(const oly_cuda_launcher *l, const oly_field_body *bod
     if (st == OLY_OK) {
         memcpy(launch.task, &t, sizeof t);
         oly_cuda_generated generated = {
-            .key = key, .key_bytes = key_bytes, .work = work_of(body, schedule), .text = make_text, .of = body};
+            .key = key, .key_bytes = key_bytes, .work = oly_field_work(body, schedule), .text = make_text, .of = body};
         st = l->generated(l->context, &generated, &launch, launched);
     }
     free(key);

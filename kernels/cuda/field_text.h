@@ -5,6 +5,7 @@
  * runtime/run/cuda/blocked_fields.c. */
 #ifndef OLY_CUDA_FIELD_TEXT_H
 #define OLY_CUDA_FIELD_TEXT_H
+#include "core/text.h"
 #include "cuda/launch.h"
 
 enum {
@@ -31,6 +32,7 @@ typedef struct oly_field_piece {
 typedef struct oly_field_stage {
     int n_reads, n_pieces;
     bool computed; /* false: no instance has it */
+    bool copied;   /* it is what it reads: wherever that is, and once */
     bool fixed
         [OLY_FIELD_READS]; /* all of what is read is there, in any strides; else rows are dense and reads may have to be left out */
     int32_t first;              /* dimension of the kernel that is the grid's first */
@@ -71,4 +73,17 @@ typedef struct oly_field_schedule {
 /* bases: of the globals. counter: at the first step. *launched: false where there is no kernel (yet). */
 oly_status oly_cuda_fields(const oly_cuda_launcher *l, const oly_field_body *body, const oly_field_schedule *schedule,
                            char *const *bases, int n_bases, int64_t counter, bool *launched);
+
+/* -- shared with field_strips.c ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes that tell bodies, and pieces, with different texts apart; to NULL: only how many they are. */
+size_t oly_field_write_key(const oly_field_body *body, char *to);
+size_t oly_field_put_piece(char *to, size_t at, const oly_field_piece *piece);
+/* The instructions, whose operands and results are variables r<number>: now[] is the number of each register, next the first free one. Iotas read
+ * x0, x1, x2 and turn. The number of the result. */
+int oly_field_write_instructions(oly_text *t, const oly_field_stage *s, const oly_tile_program *p, int *now, int next);
+/* The least and the most that is read of a value along a dimension; false: it is not read. */
+bool oly_field_reach(const oly_field_piece *piece, int read, int d, int32_t *least, int32_t *most);
+/* Operations of a launch. */
+double oly_field_work(const oly_field_body *body, const oly_field_schedule *s);
 #endif

@@ -31,6 +31,7 @@ typedef struct oly_cuda_generated {
 typedef struct oly_cuda_launcher {
     void *context;
     int processors; /* of the device: how many blocks are worth having is a multiple of it */
+    int shared, shared_each; /* bytes of shared memory of a processor, and at most of a block; 0: 48 KiB */
     oly_status (*launch)(void *context, const oly_cuda_launch *launch);
     /* A copy of these bytes in the device's memory, 16-byte aligned, which stays as long as launches may read it. Callers may keep one
      * copy for equal bytes. */

@@ -131,6 +131,29 @@ static void three_levels(oly_array i, oly_array *c, void *user)
     c[0] = next;
 }
 
+/* Bytes, in stages that read each other. */
+static void life(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array x = c[0], rows = oly_add(oly_add(oly_roll(x, 1, 0), x), oly_roll(x, -1, 0));
+    oly_array n = oly_sub(oly_add(oly_add(oly_roll(rows, 1, 1), rows), oly_roll(rows, -1, 1)), x);
+    oly_array stays = oly_logical_and(oly_eq(n, 2), oly_eq(x, 1));
+    c[0] = oly_astype(oly_logical_or(oly_eq(n, 3), stays), OLY_INT8);
+}
+
+/* Borders stay, and one field is the other of the step before. */
+static void wave(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array u = c[0], mid = oly_slice(u, "1:-1, 1:-1");
+    oly_array rows = oly_add(oly_slice(u, ":-2, 1:-1"), oly_slice(u, "2:, 1:-1"));
+    oly_array columns = oly_add(oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:"));
+    oly_array force = oly_mul(0.2, oly_sub(oly_add(rows, columns), oly_mul(4, mid)));
+    oly_array next = oly_add(oly_sub(oly_mul(2, mid), oly_slice(c[1], "1:-1, 1:-1")), force);
+    c[0] = oly_update(u, "1:-1, 1:-1", next);
+    c[1] = u;
+}
+
 /* -- random bodies -------------------------------------------------------------------------------------------------------- */
 
 static int draw(model *m, int64_t n)
@@ -232,6 +255,8 @@ static int make_deep_models(model *models)
          "x=4, y=2",
          "x, y",
          .body = three_levels},
+        {"Life", 1, 2, 14, {{160, 150}}, OLY_INT8, "x=4, y=2", "x, y", .body = life},
+        {"a wave", 2, 2, 17, {{170, 140}, {170, 140}}, OLY_FLOAT32, "x=4, y=2", "x, y", .body = wave},
         {"Maxwell", 3, 2, 13, {{100, 90}, {100, 89}, {99, 90}}, OLY_FLOAT32, "x=4, y=2", "x, y", .body = maxwell},
     };
     memcpy(models, deep, sizeof deep);
@@ -290,8 +315,9 @@ static oly_array start_of(const model *m, int field)
     size_t n = count_of(m, field);
     double *data = malloc(n * sizeof *data);
     for (size_t i = 0; i < n; i++)
-        data[i] = m->dtype == OLY_INT32 ? (double)((i * 7 + (size_t)field) % 3)
-                                        : (double)((i * 7919 + (size_t)field * 31 + 13) % 1009) / 1009;
+        data[i] = m->dtype == OLY_INT32 || m->dtype == OLY_INT8
+                      ? (double)((i * 7 + (size_t)field) % 3)
+                      : (double)((i * 7919 + (size_t)field * 31 + 13) % 1009) / 1009;
     oly_array x = oly_astype(oly_from_host(data, OLY_FLOAT64, m->rank, m->shape[field]), m->dtype);
     free(data);
     return oly_device_put(x, oly_named(oly_make_mesh(m->mesh), m->spec));
@@ -321,7 +347,7 @@ static char *run(model *m, size_t *bytes, int64_t *launches)
         wanted[k] = &out[k];
         *bytes += count_of(m, k) * oly_dtype_size(m->dtype);
     }
-    in[n] = oly_mul(start_of(m, 0), m->dtype == OLY_INT32 ? 1 : 0.1);
+    in[n] = oly_mul(start_of(m, 0), m->dtype == OLY_INT32 || m->dtype == OLY_INT8 ? 1 : 0.1);
     oly_fn f = oly_jit(many, n + 1, n, .user = m);
     oly_device_counts before = counted();
     assert_int_equal(oly_call_n(f, n + 1, in, n, wanted), OLY_OK);
@@ -433,6 +459,7 @@ static void blocks_have_the_bits_of_cpus(void **state)
     static const variant alone[] = {
         {"CPUs", "cpu", "", "100000000", "0"},
         {"kernels for each stage", NULL, "blocked-passes", "0", "2"},
+        {"blocks, element by element", NULL, "field-strips", "0", "3"},
     };
     int first = getenv("FIELD_LOOPS_FIRST") ? atoi(getenv("FIELD_LOOPS_FIRST")) : 0;
     (void)state;
@@ -447,6 +474,7 @@ static void deep_passes_have_the_bits_of_cpus(void **state)
         {"CPUs", "cpu", "", "100000000", "2"},
         {"blocks", NULL, "", "0", "40"},
         {"blocks", NULL, "", "0", "9"},
+        {"blocks, element by element", NULL, "field-strips", "0", "7"},
     };
     (void)state;
     check_variants(make_deep_models, variants, is_short() ? 2 : sizeof variants / sizeof *variants, 0,

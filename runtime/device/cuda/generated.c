@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* LEAST_WORK: what a launch counts as at least, so that small groups are compiled when they are used for the third time. */
-enum { LISTS = 1024, MOST = 2048, LEAST_WORK = 100000 };
+enum { LISTS = 1024, MOST = 2048, LEAST_WORK = 100000, WITHOUT_ASKING = 48 << 10 };
 
 enum { COUNTING, WAITING, COMPILED, FAILED };
 
@@ -23,6 +23,7 @@ typedef struct loaded {
     const oly_gpu *gpu;
     CUmodule module;
     CUfunction function;
+    unsigned shared; /* bytes that launches may ask for */
 } loaded;
 
 typedef struct kernel {
@@ -224,20 +225,32 @@ static void refuse(kernel *k)
     k->state = FAILED;
 }
 
-static CUfunction load(const oly_gpu *g, kernel *k)
+/* Launches with more than every kernel may have, ask first. */
+static CUfunction allow(loaded *l, unsigned shared)
 {
-    for (const loaded *l = k->loaded; l; l = l->next)
+    if (shared > l->shared &&
+        oly_driver.cuFuncSetAttribute(l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared) !=
+            CUDA_SUCCESS)
+        return NULL;
+    l->shared = shared > l->shared ? shared : l->shared;
+    return l->function;
+}
+
+static CUfunction load(const oly_gpu *g, kernel *k, unsigned shared)
+{
+    for (loaded *l = k->loaded; l; l = l->next)
         if (l->gpu == g)
-            return l->function;
+            return allow(l, shared);
     loaded *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->gpu = g;
+    l->shared = WITHOUT_ASKING;
     bool there = oly_driver.cuModuleLoadData(&l->module, k->image) == CUDA_SUCCESS;
     if (there && oly_driver.cuModuleGetFunction(&l->function, l->module, k->name) == CUDA_SUCCESS) {
         l->next = k->loaded;
         k->loaded = l;
-        return l->function;
+        return allow(l, shared);
     }
     if (there)
         oly_driver.cuModuleUnload(l->module);
@@ -254,11 +267,11 @@ CUfunction oly_cuda_generated_function(const oly_gpu *g, const oly_cuda_source *
     if (k && k->state == COUNTING)
         count(k, s);
     if (k && k->state == COMPILED)
-        f = load(g, k);
+        f = load(g, k, s->shared);
     while (k && !f && k->state == WAITING && oly_option.compile_after == 0) {
         pthread_cond_wait(&all.changed, &all.lock);
         if (k->state == COMPILED)
-            f = load(g, k);
+            f = load(g, k, s->shared);
     }
     all.counts.used += f != NULL;
     pthread_mutex_unlock(&all.lock);

@@ -10,6 +10,7 @@ typedef struct oly_cuda_source {
     const void *key; /* equal keys have equal texts */
     size_t key_bytes;
     double work;                   /* operations on elements of the launch that asks */
+    unsigned shared;               /* bytes of dynamic shared memory of this launch */
     const char *kernel;            /* its name in the text */
     char *(*text)(const void *of); /* the text, to be freed; NULL: out of memory */
     const void *of;

@@ -17,6 +17,7 @@ typedef struct oly_gpu {
     char label[128]; /* for messages: "CUDA device 0 (NVIDIA H100)" */
     size_t bytes;    /* of its memory */
     int major, minor, processors;
+    int shared, shared_each; /* bytes of shared memory: of a processor, and at most of a block */
     int links;    /* number of the first GPU that it is linked to (NVLink), itself among them: the same for a group */
     char pci[16]; /* "0000:3b:00.0" */
     CUcontext context;       /* its primary context; NULL: not started */

@@ -25,8 +25,13 @@ static oly_status launch(void *context, const oly_cuda_launch *x)
 static oly_status generated(void *context, const oly_cuda_generated *g, const oly_cuda_launch *x, bool *launched)
 {
     const oly_cuda_launching *l = context;
-    const oly_cuda_source source = {
-        .key = g->key, .key_bytes = g->key_bytes, .work = g->work, .kernel = x->kernel, .text = g->text, .of = g->of};
+    const oly_cuda_source source = {.key = g->key,
+                                    .key_bytes = g->key_bytes,
+                                    .work = g->work,
+                                    .shared = x->shared,
+                                    .kernel = x->kernel,
+                                    .text = g->text,
+                                    .of = g->of};
     CUfunction f = oly_cuda_generated_function(l->device->gpu, &source);
     *launched = f != NULL;
     return f ? start(l, x, f) : OLY_OK;
@@ -147,6 +152,8 @@ oly_status oly_cuda_launching_begin(oly_cuda_launching *l, int device)
     *l = (oly_cuda_launching){.number = device, .device = oly_cuda_device_at(device)};
     l->launcher = (oly_cuda_launcher){.context = l,
                                       .processors = l->device->gpu->processors,
+                                      .shared = l->device->gpu->shared,
+                                      .shared_each = l->device->gpu->shared_each,
                                       .launch = launch,
                                       .constant = constant,
                                       .scratch = scratch,
