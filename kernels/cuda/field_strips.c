@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of kernels that compute fields by strips, its key and its launch: see field_strips.h.
  *
- * What a launch does is a list of units: a piece of a stage of a step. A function of the text computes a unit; it is made for a piece and for which
- * of the values that it reads are in shared memory, so that addresses there are constants from a thread's first element on:
+ * What a launch does is a list of units: a piece of a stage of a step, or of several stages that are computed on the same elements from values
+ * of before. A function of the text computes a unit; it is made for the pieces and for which of the values that they read are in shared memory,
+ * so that addresses there are constants from a thread's first element on:
  *
  *      a warp:    32 columns          a thread:   ROWS elements of a column, computed from rows that are loaded once
  *                 ROWS rows
@@ -23,6 +24,7 @@ enum {
     WARP = 32,
     WARPS = OLY_CUDA_THREADS / WARP,
     MOST_ROWS = 8,
+    MOST_JOINT = 4, /* stages of a unit */
     MOST_UNITS = 192,
     MOST_FUNCTIONS = 48,
     MOST_CODE = 6000,  /* instructions of all functions, of all rows */
@@ -40,9 +42,9 @@ typedef struct extent {
 
 /* Fields that are read together are 16 bytes, at multiples of them. */
 typedef struct unit {
-    int32_t function, barrier, step;
-    int32_t buffer, target; /* where in shared memory, in bytes; the global value that it is: -1: none */
-    int32_t unused[3];
+    int32_t function, barrier, step, unused;
+    int32_t buffer[MOST_JOINT]; /* of each stage: where in shared memory, in bytes; -1: nowhere */
+    int32_t target[MOST_JOINT]; /* the global value that it is; -1: none */
     extent in[3];
     int32_t read[OLY_FIELD_READS]; /* bytes in shared memory; globals */
 } unit;
@@ -56,11 +58,25 @@ typedef struct task {
     char *base[OLY_FIELD_GLOBALS];
 } task;
 
-/* A function: of a piece, with these of its stage's reads (bits) in shared memory. */
+/* A function: of a piece of each of n stages. slot: the unit's number of what the stage reads; -1: the piece does not. shared: slots (bits) in shared
+ * memory. */
 typedef struct function {
-    int stage, piece; /* number in its stage */
+    int32_t n;
     uint32_t shared;
+    struct part {
+        int32_t stage, piece; /* number in its stage */
+        int8_t slot[OLY_FIELD_READS];
+    } part[MOST_JOINT];
 } function;
+
+/* A unit that others may join. value: of each slot, as an instance's reads. */
+typedef struct joint {
+    bool any, alone;
+    int n_slots;
+    int32_t value[OLY_FIELD_READS];
+    unit unit;
+    function function;
+} joint;
 
 typedef struct plan {
     const oly_field_body *body;
@@ -72,9 +88,9 @@ typedef struct plan {
     unit unit[MOST_UNITS];
 } plan;
 
-static const oly_field_piece *piece_of(const plan *p, const function *f)
+static const oly_field_piece *piece_of(const plan *p, const function *f, int part)
 {
-    return &p->body->stages[f->stage].pieces[f->piece];
+    return &p->body->stages[f->part[part].stage].pieces[f->part[part].piece];
 }
 
 static bool same_text(const oly_field_piece *a, const oly_field_piece *b)
@@ -92,16 +108,25 @@ static bool same_text(const oly_field_piece *a, const oly_field_piece *b)
     return same;
 }
 
+static bool same_function(const plan *p, const function *a, const function *b)
+{
+    bool same = a->n == b->n && a->shared == b->shared;
+    for (int k = 0; k < a->n && same; k++)
+        same = a->part[k].stage == b->part[k].stage &&
+               memcmp(a->part[k].slot, b->part[k].slot, sizeof a->part[k].slot) == 0 &&
+               same_text(piece_of(p, a, k), piece_of(p, b, k));
+    return same;
+}
+
 /* Borders have pieces with one text. -1: too many functions. */
-static int function_for(plan *p, function wanted)
+static int function_for(plan *p, const function *wanted)
 {
     for (int k = 0; k < p->n_functions; k++)
-        if (p->function[k].stage == wanted.stage && p->function[k].shared == wanted.shared &&
-            same_text(piece_of(p, &p->function[k]), piece_of(p, &wanted)))
+        if (same_function(p, &p->function[k], wanted))
             return k;
     if (p->n_functions == MOST_FUNCTIONS)
         return -1;
-    p->function[p->n_functions] = wanted;
+    p->function[p->n_functions] = *wanted;
     return p->n_functions++;
 }
 
@@ -126,31 +151,79 @@ static void narrow(const oly_field_stage *s, const oly_field_piece *piece, const
         }
 }
 
-static bool add_unit(plan *p, const oly_field_schedule *from, const oly_field_instance *i, int piece, int number)
+/* The slot of a value; -1: too many. */
+static int slot_of(joint *j, int32_t value, int32_t read, bool shared)
+{
+    int k = 0;
+    while (k < j->n_slots && j->value[k] != value)
+        k++;
+    if (k == OLY_FIELD_READS)
+        return -1;
+    if (k == j->n_slots) {
+        j->value[j->n_slots++] = value;
+        j->unit.read[k] = read;
+        j->function.shared |= (uint32_t)shared << k;
+    }
+    return k;
+}
+
+/* The piece of the instance as the next part of the unit; false: it reads too much. */
+static bool add_part(const plan *p, const oly_field_schedule *from, const oly_field_instance *i, int piece, joint *to)
 {
     const oly_field_stage *s = &p->body->stages[i->stage];
-    function wanted = {.stage = i->stage, .piece = piece};
+    int part = to->function.n++;
+    int32_t least, most;
+    to->function.part[part].stage = i->stage;
+    to->function.part[part].piece = piece;
+    to->unit.buffer[part] = i->buffer < 0 ? -1 : i->buffer * from->buffer_bytes;
+    to->unit.target[part] = i->target;
+    for (int v = 0; v < OLY_FIELD_READS; v++) {
+        int slot = -1;
+        if (v < s->n_reads && oly_field_reach(&s->pieces[piece], v, 0, &least, &most)) {
+            bool shared = i->read[v] < 0;
+            int32_t at =
+                shared ? (int32_t)oly_larger(from->instance[~i->read[v]].buffer, 0) * from->buffer_bytes : i->read[v];
+            if ((slot = slot_of(to, i->read[v], at, shared)) < 0)
+                return false;
+        }
+        to->function.part[part].slot[v] = (int8_t)slot;
+    }
+    return true;
+}
+
+/* Piece `piece` of the instance, `number` of all pieces. */
+static bool begin_unit(const plan *p, const oly_field_schedule *from, const oly_field_instance *i, int piece,
+                       int number, joint *to)
+{
+    const oly_field_stage *s = &p->body->stages[i->stage];
+    memset(to, 0, sizeof *to);
+    to->any = true;
+    to->alone = s->n_pieces > 1;
+    to->unit.step = i->step;
+    for (int k = 0; k < MOST_JOINT; k++)
+        to->unit.buffer[k] = to->unit.target[k] = -1;
+    for (int d = 0; d < 3; d++)
+        to->unit.in[d] = (extent){.lo = i->lo[d],
+                                  .hi = i->hi[d],
+                                  .least = -EVERYWHERE,
+                                  .most = EVERYWHERE,
+                                  .piece_lo = from->piece[number][d],
+                                  .piece_hi = from->piece[number][3 + d],
+                                  .period = s->copied ? 0 : from->period[d]};
+    narrow(s, &s->pieces[piece], from, i, &to->unit);
+    return add_part(p, from, i, piece, to);
+}
+
+static bool end_unit(plan *p, joint *j)
+{
+    if (!j->any)
+        return true;
+    j->any = false;
     if (p->task.n_units == MOST_UNITS)
         return false;
-    unit *u = &p->unit[p->task.n_units++];
-    *u = (unit){.step = i->step, .target = i->target, .buffer = i->buffer < 0 ? -1 : i->buffer * from->buffer_bytes};
-    for (int d = 0; d < 3; d++)
-        u->in[d] = (extent){.lo = i->lo[d],
-                            .hi = i->hi[d],
-                            .least = -EVERYWHERE,
-                            .most = EVERYWHERE,
-                            .piece_lo = from->piece[number][d],
-                            .piece_hi = from->piece[number][3 + d],
-                            .period = s->copied ? 0 : from->period[d]};
-    for (int v = 0; v < s->n_reads; v++) {
-        bool shared = i->read[v] < 0;
-        wanted.shared |= (uint32_t)shared << v;
-        u->read[v] =
-            shared ? (int32_t)oly_larger(from->instance[~i->read[v]].buffer, 0) * from->buffer_bytes : i->read[v];
-    }
-    narrow(s, &s->pieces[piece], from, i, u);
-    u->function = function_for(p, wanted);
-    return u->function >= 0;
+    j->unit.function = function_for(p, &j->function);
+    p->unit[p->task.n_units++] = j->unit;
+    return j->unit.function >= 0;
 }
 
 /* Whether the instance has to wait for those since the last barrier, whose buffers are noted (bits). */
@@ -175,57 +248,44 @@ static bool waits(const oly_field_body *body, const oly_field_schedule *from, co
     return wait;
 }
 
-static bool add_units(plan *p, const oly_field_schedule *from)
-{
-    const oly_field_body *body = p->body;
-    uint64_t written[2] = {0}, read[2] = {0};
-    for (int k = 0; k < from->n_instances; k++) {
-        const oly_field_instance *i = &from->instance[k];
-        int number = 0, first = p->task.n_units;
-        for (int s = 0; s < i->stage; s++)
-            number += body->stages[s].n_pieces;
-        for (int j = 0; j < body->stages[i->stage].n_pieces; j++)
-            if (!add_unit(p, from, i, j, number + j))
-                return false;
-        if (p->task.n_units > first)
-            p->unit[first].barrier = waits(body, from, i, written, read) || k == 0;
-    }
-    return true;
-}
-
 /* -- what a piece loads ----------------------------------------------------------------------------------------------------------------- */
 
 /* Elements above each other: rows [least, most] around the one that is computed. */
 typedef struct column {
-    int read, dtype;
+    int slot, dtype;
+    bool fixed;
     int32_t slab, across, least, most;
 } column;
 
-/* The columns that the piece reads, and which one each of its loads is in (-1: the counter); -1: too many. */
-static int columns_of(const oly_field_piece *piece, column *columns, int *in)
+/* The columns that the function reads, and which one each load of its parts is in (-1: the counter); -1: too many. */
+static int columns_of(const plan *p, const function *f, column *columns, int in[MOST_JOINT][OLY_TILE_REGISTERS])
 {
     int n = 0;
-    for (int k = 0; k < piece->program.n_loads; k++) {
-        const oly_field_load *load = &piece->loads[k];
-        int c = 0;
-        in[k] = -1;
-        if (load->read < 0)
-            continue;
-        while (c < n && (columns[c].read != load->read || columns[c].slab != load->shift[0] ||
-                         columns[c].across != load->shift[2]))
-            c++;
-        if (c == MOST_COLUMNS)
-            return -1;
-        if (c == n)
-            columns[n++] = (column){.read = load->read,
-                                    .dtype = piece->program.load_dtype[k],
-                                    .slab = load->shift[0],
-                                    .across = load->shift[2],
-                                    .least = load->shift[1],
-                                    .most = load->shift[1]};
-        columns[c].least = (int32_t)oly_smaller(columns[c].least, load->shift[1]);
-        columns[c].most = (int32_t)oly_larger(columns[c].most, load->shift[1]);
-        in[k] = c;
+    for (int part = 0; part < f->n; part++) {
+        const oly_field_piece *piece = piece_of(p, f, part);
+        for (int k = 0; k < piece->program.n_loads; k++) {
+            const oly_field_load *load = &piece->loads[k];
+            int c = 0, slot = load->read < 0 ? -1 : f->part[part].slot[load->read];
+            in[part][k] = -1;
+            if (slot < 0)
+                continue;
+            while (c < n && (columns[c].slot != slot || columns[c].slab != load->shift[0] ||
+                             columns[c].across != load->shift[2]))
+                c++;
+            if (c == MOST_COLUMNS)
+                return -1;
+            if (c == n)
+                columns[n++] = (column){.slot = slot,
+                                        .fixed = p->body->stages[f->part[part].stage].fixed[load->read],
+                                        .dtype = piece->program.load_dtype[k],
+                                        .slab = load->shift[0],
+                                        .across = load->shift[2],
+                                        .least = load->shift[1],
+                                        .most = load->shift[1]};
+            columns[c].least = (int32_t)oly_smaller(columns[c].least, load->shift[1]);
+            columns[c].most = (int32_t)oly_larger(columns[c].most, load->shift[1]);
+            in[part][k] = c;
+        }
     }
     return n;
 }
@@ -236,23 +296,73 @@ static int words_of(int dtype)
     return bytes > 4 ? (int)(bytes / 4) : 1;
 }
 
+/* What a thread loads and computes at once, in registers. */
+static int words_at_once(const plan *p, const function *f, int rows)
+{
+    int in[MOST_JOINT][OLY_TILE_REGISTERS], words = 0;
+    column columns[MOST_COLUMNS];
+    int n = columns_of(p, f, columns, in);
+    for (int c = 0; c < n; c++)
+        words += (rows + columns[c].most - columns[c].least) * words_of(columns[c].dtype);
+    for (int k = 0; k < f->n; k++)
+        words += rows * words_of(piece_of(p, f, k)->program.store_dtype[0]);
+    return n < 0 ? INT32_MAX : words;
+}
+
 /* Whether strips of so many rows are worth their registers and code. */
 static bool rows_fit(const plan *p, int rows)
 {
-    int code = 0, in[OLY_TILE_REGISTERS];
-    column columns[MOST_COLUMNS];
+    int code = 0;
     for (int k = 0; k < p->n_functions; k++) {
-        const oly_field_piece *piece = piece_of(p, &p->function[k]);
-        int n = columns_of(piece, columns, in), words = rows * words_of(piece->program.store_dtype[0]);
-        if (n < 0)
+        const function *f = &p->function[k];
+        int words = words_at_once(p, f, rows);
+        if (words == INT32_MAX || (rows > 1 && words > MOST_WORDS))
             return false;
-        for (int c = 0; c < n; c++)
-            words += (rows + columns[c].most - columns[c].least) * words_of(columns[c].dtype);
-        code += (rows + (rows > 1)) * (piece->program.n_instructions + piece->program.n_loads);
-        if (rows > 1 && words > MOST_WORDS)
-            return false;
+        for (int j = 0; j < f->n; j++)
+            code +=
+                (rows + (rows > 1)) * (piece_of(p, f, j)->program.n_instructions + piece_of(p, f, j)->program.n_loads);
     }
     return code <= MOST_CODE;
+}
+
+/* -- all units --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether the next unit, which need not wait, is of the same elements, and both together have registers enough. */
+static bool join(const plan *p, const oly_field_schedule *from, const oly_field_instance *i, const joint *next,
+                 joint *to)
+{
+    joint both = *to;
+    if (!to->any || to->alone || next->alone || to->function.n == MOST_JOINT || to->unit.step != next->unit.step ||
+        memcmp(to->unit.in, next->unit.in, sizeof next->unit.in) != 0 || !add_part(p, from, i, 0, &both) ||
+        words_at_once(p, &both.function, MOST_ROWS) > MOST_WORDS)
+        return false;
+    *to = both;
+    return true;
+}
+
+static bool add_units(plan *p, const oly_field_schedule *from)
+{
+    const oly_field_body *body = p->body;
+    uint64_t written[2] = {0}, read[2] = {0};
+    joint last = {.any = false}, next;
+    for (int k = 0; k < from->n_instances; k++) {
+        const oly_field_instance *i = &from->instance[k];
+        bool wait = waits(body, from, i, written, read) || k == 0;
+        int number = 0;
+        for (int s = 0; s < i->stage; s++)
+            number += body->stages[s].n_pieces;
+        for (int j = 0; j < body->stages[i->stage].n_pieces; j++) {
+            if (!begin_unit(p, from, i, j, number + j, &next))
+                return false;
+            if (!wait && join(p, from, i, &next, &last))
+                continue;
+            next.unit.barrier = wait && j == 0;
+            if (!end_unit(p, &last))
+                return false;
+            last = next;
+        }
+    }
+    return end_unit(p, &last);
 }
 
 /* False: the kernel cannot be made. */
@@ -299,12 +409,12 @@ static void write_structs(oly_text *t)
     oly_text_add(
         t,
         "struct alignas(16) extent {\n    int32_t lo, hi, least, most, piece_lo, piece_hi, period, unused;\n};\n"
-        "struct alignas(16) unit {\n    int32_t function, barrier, step, buffer, target, unused[3];\n    extent "
+        "struct alignas(16) unit {\n    int32_t function, barrier, step, unused, buffer[%d], target[%d];\n    extent "
         "in[3];\n"
         "    int32_t read[%d];\n};\n"
         "struct strips_task {\n    const unit *units;\n    int64_t counter;\n    int32_t n_units, bytes, lo[3], hi[3], "
         "tile[3], tiles[3], first[3], unused;\n    place global[%d];\n    char *base[%d];\n};\n",
-        OLY_FIELD_READS, OLY_FIELD_GLOBALS, OLY_FIELD_GLOBALS);
+        MOST_JOINT, MOST_JOINT, OLY_FIELD_READS, OLY_FIELD_GLOBALS, OLY_FIELD_GLOBALS);
 }
 
 /* Dimensions before FIRST have one element, 0. */
@@ -345,6 +455,18 @@ static const char helpers[] =
     "                for (int d = FIRST; d < 3; d++) {\n                    turn[d] = k[d] * i.period[d];\n"
     "                    lo[d] = i.piece.lo[d] + turn[d];\n                    hi[d] = i.piece.hi[d] + turn[d];\n"
     "                }\n                f(joint(need.lo, need.hi, lo, hi), turn);\n            }\n}\n"
+    /* results of a strip, without the first `skip`: in shared memory; in memory, of the tile */
+    "template <class T, int R> OLY_DEVICE void keep(T *at, const T (&result)[R], bool any, int32_t skip)\n{\n"
+    "    if (!any)\n        return;\n    if (skip == 0) {\n        OLY_UNROLL\n"
+    "        for (int r = 0; r < R; r++)\n            at[r * PITCH] = result[r];\n        return;\n    }\n"
+    "    OLY_UNROLL\n    for (int r = 1; r < R; r++)\n        if (r >= skip)\n            at[r * PITCH] = "
+    "result[r];\n}\n"
+    "template <class T, int R> OLY_DEVICE void write(T *base, const place &to, const box &in, const T (&result)[R], "
+    "int32_t x, int32_t first, int32_t z, int32_t skip)\n{\n"
+    "    if (x < in.lo[0] || x >= in.hi[0] || z < in.lo[2] || z >= in.hi[2])\n        return;\n"
+    "    const int32_t from = larger(skip, in.lo[1] - first), end = in.hi[1] - first;\n"
+    "    T *at = base + offset_in(to, x, first, z);\n    OLY_UNROLL\n    for (int r = 0; r < R; r++)\n"
+    "        if (r >= from && r < end)\n            at[r * to.stride[1]] = result[r];\n}\n"
     /* f(rows, slab, first row, column, rows that the strip before has) */
     "template <class F> OLY_DEVICE void each_strip(const box &b, F f)\n{\n"
     "    const int32_t warp = oly_warp(), column = b.lo[2] + warp % ACROSS * OLY_WARP + oly_lane();\n"
@@ -359,52 +481,31 @@ static const char helpers[] =
     "                    const int32_t first = smaller(y, b.hi[1] - ROWS);\n"
     "                    f(height<ROWS>(), x, first, z, y - first);\n                }\n            }\n}\n";
 
-static void write_column(oly_text *t, const oly_field_stage *s, const column *c, int number, bool shared)
+static void write_column(oly_text *t, const column *c, int number, bool shared)
 {
     const char *type = oly_cuda_type_name(c->dtype);
     oly_text_add(t,
                  "            %s w%d[R + %d];\n            OLY_UNROLL\n            for (int k = 0; k < R + %d; k++)\n"
                  "                w%d[k] = s%d[",
-                 type, number, c->most - c->least, c->most - c->least, number, c->read);
-    if (shared)
+                 type, number, c->most - c->least, c->most - c->least, number, c->slot);
+    if (shared) {
         oly_text_add(t, "(%d) * SLAB + (k + (%d)) * PITCH + (%d)];\n", c->slab, c->least, c->across);
-    else {
-        if (c->slab)
-            oly_text_add(t, "(%d) * v%d.stride[0] + ", c->slab, c->read);
-        oly_text_add(t, "(k + (%d)) * v%d.stride[1] + (%d)", c->least, c->read, c->across);
-        oly_text_add(t, s->fixed[c->read] ? " * v%d.stride[2]];\n" : "];\n", c->read);
+        return;
     }
+    if (c->slab)
+        oly_text_add(t, "(%d) * v%d.stride[0] + ", c->slab, c->slot);
+    oly_text_add(t, "(k + (%d)) * v%d.stride[1] + (%d)", c->least, c->slot, c->across);
+    if (c->fixed)
+        oly_text_add(t, " * v%d.stride[2]", c->slot);
+    oly_text_add(t, "];\n");
 }
 
-/* Values where they are read from, before the barrier. */
-static void write_sources(oly_text *t, const plan *p, const function *f)
+static void write_columns(oly_text *t, const function *f, const column *columns, int n)
 {
-    const oly_field_stage *s = &p->body->stages[f->stage];
-    int32_t least, most;
-    for (int v = 0; v < s->n_reads; v++) {
-        if (!oly_field_reach(piece_of(p, f), v, 0, &least, &most))
-            continue;
-        if (f->shared >> v & 1) {
-            oly_text_add(t, "    const int32_t a%d = u.read[%d];\n", v, v);
-            continue;
-        }
-        oly_text_add(t, "    source v%d = global_value(task, u.read[%d]);\n", v, v);
-        if (!s->fixed[v])
-            oly_text_add(t, "    v%d.stride[2] = 1;\n", v);
-    }
-}
-
-static void write_strip(oly_text *t, const plan *p, const function *f)
-{
-    const oly_field_stage *s = &p->body->stages[f->stage];
-    const oly_field_piece *piece = piece_of(p, f);
-    const oly_tile_program *program = &piece->program;
-    column columns[MOST_COLUMNS];
-    int in[OLY_TILE_REGISTERS], now[OLY_TILE_REGISTERS], n = columns_of(piece, columns, in), next = 0;
     bool met[OLY_FIELD_READS] = {false};
     for (int c = 0; c < n; c++) {
         const char *type = oly_cuda_type_name(columns[c].dtype);
-        int v = columns[c].read;
+        int v = columns[c].slot;
         bool shared = f->shared >> v & 1;
         if (!met[v] && shared)
             oly_text_add(t, "            const %s *s%d = (const %s *)(memory + a%d) + here;\n", type, v, type, v);
@@ -412,12 +513,45 @@ static void write_strip(oly_text *t, const plan *p, const function *f)
             oly_text_add(t, "            const %s *s%d = (const %s *)v%d.at + offset_in(v%d, x0, first, x2);\n", type,
                          v, type, v, v);
         met[v] = true;
-        write_column(t, s, &columns[c], c, shared);
+        write_column(t, &columns[c], c, shared);
     }
+}
+
+/* Where values are read from and written to, before the barrier. */
+static void write_places(oly_text *t, const function *f, const column *columns, int n)
+{
+    bool met[OLY_FIELD_READS] = {false};
+    for (int c = 0; c < n; c++) {
+        int v = columns[c].slot;
+        if (met[v])
+            continue;
+        met[v] = true;
+        if (f->shared >> v & 1) {
+            oly_text_add(t, "    const int32_t a%d = u.read[%d];\n", v, v);
+            continue;
+        }
+        oly_text_add(t, "    source v%d = global_value(task, u.read[%d]);\n", v, v);
+        if (!columns[c].fixed)
+            oly_text_add(t, "    v%d.stride[2] = 1;\n", v);
+    }
+    for (int k = 0; k < f->n; k++)
+        oly_text_add(t,
+                     "    const int32_t buffer%d = u.buffer[%d], target%d = u.target[%d];\n"
+                     "    source to%d = {};\n    box written%d = {};\n    if (target%d >= 0) {\n"
+                     "        to%d = global_value(task, target%d);\n        to%d.stride[2] = 1;\n"
+                     "        written%d = joint(tile.lo, tile.hi, to%d.lo, to%d.hi);\n    }\n",
+                     k, k, k, k, k, k, k, k, k, k, k, k, k);
+}
+
+static void write_part(oly_text *t, const plan *p, const function *f, int part, const column *columns, const int *in)
+{
+    const oly_field_piece *piece = piece_of(p, f, part);
+    const oly_tile_program *program = &piece->program;
+    int now[OLY_TILE_REGISTERS], next = 0;
     oly_text_add(t,
-                 "            %s result[R];\n            OLY_UNROLL\n            for (int r = 0; r < R; r++) {\n"
+                 "            %s result%d[R];\n            OLY_UNROLL\n            for (int r = 0; r < R; r++) {\n"
                  "            const int32_t x1 = first + r;\n            (void)x1;\n",
-                 oly_cuda_type_name(program->store_dtype[0]));
+                 oly_cuda_type_name(program->store_dtype[0]), part);
     for (int k = 0; k < program->n_loads; k++) {
         now[program->load_register[k]] = next;
         oly_text_add(t, "            const %s r%d = ", oly_cuda_type_name(program->load_dtype[k]), next++);
@@ -426,44 +560,39 @@ static void write_strip(oly_text *t, const plan *p, const function *f)
         else
             oly_text_add(t, "w%d[r + %d];\n", in[k], piece->loads[k].shift[1] - columns[in[k]].least);
     }
-    int result = oly_field_write_instructions(t, s, program, now, next);
-    oly_text_add(t, "            result[r] = r%d;\n            }\n", result);
+    int result = oly_field_write_instructions(t, &p->body->stages[f->part[part].stage], program, now, next);
+    oly_text_add(t, "            result%d[r] = r%d;\n            }\n", part, result);
 }
 
 static void write_function(oly_text *t, const plan *p, int number)
 {
     const function *f = &p->function[number];
-    const char *type = oly_cuda_type_name(piece_of(p, f)->program.store_dtype[0]);
-    oly_text_add(t,
-                 "OLY_DEVICE void unit_%d(const strips_task &task, const unit &u, const box &tile, char *memory)\n{\n"
-                 "    const box need = needed(u, tile);\n    const images all = images_of(u, need);\n"
-                 "    const int32_t buffer = u.buffer, target = u.target, f0 = tile.lo[0] + task.first[0], f1 = "
-                 "tile.lo[1] + task.first[1], f2 = tile.lo[2] + task.first[2];\n"
-                 "    const int64_t counter = task.counter + u.step;\n    (void)counter;\n"
-                 "    source to = {};\n    box written = {};\n    if (target >= 0) {\n"
-                 "        to = global_value(task, target);\n        to.stride[2] = 1;\n"
-                 "        written = joint(tile.lo, tile.hi, to.lo, to.hi);\n    }\n",
-                 number);
-    write_sources(t, p, f);
+    column columns[MOST_COLUMNS];
+    int in[MOST_JOINT][OLY_TILE_REGISTERS], n = columns_of(p, f, columns, in);
+    oly_text_add(
+        t,
+        "OLY_DEVICE void unit_%d(const strips_task &task, const unit &u, const box &tile, char *memory)\n{\n"
+        "    const box need = needed(u, tile);\n    const images all = images_of(u, need);\n"
+        "    const int32_t f0 = tile.lo[0] + task.first[0], f1 = tile.lo[1] + task.first[1], f2 = tile.lo[2] + "
+        "task.first[2];\n    const int64_t counter = task.counter + u.step;\n    (void)counter;\n",
+        number);
+    write_places(t, f, columns, n);
     oly_text_add(t, "    if (u.barrier)\n        oly_barrier();\n"
                     "    each_image(all, need, [&](const box &b, const int32_t *turn) {\n        (void)turn;\n"
                     "        each_strip(b, [&](auto tall, int32_t x0, int32_t first, int32_t x2, int32_t skip) {\n"
                     "            enum { R = decltype(tall)::rows };\n"
                     "            const int32_t here = (x0 - f0) * SLAB + (first - f1) * PITCH + (x2 - f2);\n");
-    write_strip(t, p, f);
-    oly_text_add(
-        t,
-        "            if (buffer >= 0) {\n                %s *at = (%s *)(memory + buffer) + here;\n"
-        "                OLY_UNROLL\n                for (int r = 0; r < R; r++)\n"
-        "                    if (r >= skip)\n                        at[r * PITCH] = result[r];\n            }\n"
-        "            if (target >= 0 && x0 >= written.lo[0] && x0 < written.hi[0] && x2 >= written.lo[2] && "
-        "x2 < written.hi[2]) {\n"
-        "                const int32_t from = larger(skip, written.lo[1] - first), end = written.hi[1] - "
-        "first;\n                %s *at = (%s *)to.at + offset_in(to, x0, first, x2);\n"
-        "                OLY_UNROLL\n                for (int r = 0; r < R; r++)\n"
-        "                    if (r >= from && r < end)\n                        at[r * to.stride[1]] = "
-        "result[r];\n            }\n        });\n    });\n}\n",
-        type, type, type, type);
+    write_columns(t, f, columns, n);
+    for (int k = 0; k < f->n; k++)
+        write_part(t, p, f, k, columns, in[k]);
+    for (int k = 0; k < f->n; k++) {
+        const char *type = oly_cuda_type_name(piece_of(p, f, k)->program.store_dtype[0]);
+        oly_text_add(t,
+                     "            keep((%s *)(memory + buffer%d) + here, result%d, buffer%d >= 0, skip);\n"
+                     "            write((%s *)to%d.at, to%d, written%d, result%d, x0, first, x2, skip);\n",
+                     type, k, k, k, type, k, k, k, k);
+    }
+    oly_text_add(t, "        });\n    });\n}\n");
 }
 
 static const char kernel_begins[] =
