@@ -8,6 +8,7 @@
  * device. They become free for all devices when the last of those calls has run. The amount of them that other devices, or
  * the host, cannot take is bounded: a call that needs a new block waits while too much is spent. */
 #include "device/memory.h"
+#include "device/pending.h"
 #include "device/platform.h"
 #include "device/queue.h"
 #include "device/workers.h"
@@ -273,6 +274,7 @@ oly_buffer *oly_buffer_take_at_once(int device, size_t bytes)
 
 oly_status oly_buffer_fail(size_t bytes, const char *what_for)
 {
+    OLY_TRY(oly_pending_settle_all()); /* a device that has failed gives no memory */
     oly_pool_statistics s = oly_pool_statistics_get();
     size_t node_free = (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     return oly_fail(OLY_MEMORY, "out of memory: %s for %s; the pool holds %s in use and %s free, the node has %s free",

@@ -61,7 +61,7 @@ typedef struct oly_platform {
     bool (*allocate)(int memory, size_t bytes, void **data);
     void (*release)(int memory, void *data, size_t bytes);
 
-    /* The caller has waited for the device, so nothing else uses these bytes. Return when the copy is complete. fail as
+    /* The caller has waited for the device, so nothing but pending work (run_ahead) uses these bytes. Return when the copy is complete. fail as
      * the device does. */
     oly_status (*read)(void *host, int memory, const void *from, size_t bytes);
     oly_status (*write)(int memory, void *to, const void *host, size_t bytes);
@@ -81,6 +81,10 @@ typedef struct oly_platform {
     bool (*record)(int device, oly_event *event);                            /* all work submitted so far */
     bool (*wait)(int device, oly_event event); /* work submitted to the device from now on comes after the event */
     oly_status (*drain)(int device);           /* returns when all is complete; fails as the device did */
+    /* Runs may end before the device has done their work (pending.h). Sets mark k, of OLY_PENDING_MARKS, in the device's order, and
+     * waits before for what it was set after, if it was. By the thread that submits. `read`, `write`, `copy` and `release` then wait for pending work themselves, and drain may be
+     * called by any thread. fails as the device did. NULL: every run is drained. */
+    oly_status (*run_ahead)(int device, int k, bool was_set);
 } oly_platform;
 
 extern const oly_platform oly_platform_cpu, oly_platform_simulated;

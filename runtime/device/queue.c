@@ -6,6 +6,7 @@
  * used ones, so that in steady state submitting allocates nothing. A job is released before it leaves its lines: after a
  * wait for a device everything is complete, the release included. */
 #include "device/queue.h"
+#include "device/pending.h"
 #include "device/workers.h"
 #include "core/error.h"
 #include "core/timeline.h"
@@ -194,6 +195,12 @@ static bool nothing_pending(void *unused)
     return atomic_load_explicit(&queue.pending, memory_order_acquire) == 0;
 }
 
+static void wait_for_all(void)
+{
+    if (!nothing_pending(NULL))
+        oly_workers_wait(nothing_pending, NULL);
+}
+
 /* Runs it here and, if there are no workers, the jobs that it blocked. */
 static void run_here(links *l)
 {
@@ -217,7 +224,7 @@ oly_status oly_queue_submit(oly_job *job)
     bool inline_only = atomic_load_explicit(&queue.inline_only, memory_order_relaxed);
     if (own_jobs == 0) { /* a job that submits cannot wait for itself */
         if (inline_only)
-            oly_queue_drain();
+            wait_for_all();
         else if (!below_depth(NULL))
             oly_workers_wait(below_depth, NULL);
     }
@@ -280,12 +287,13 @@ void oly_queue_wait(int device, uint64_t moment)
     wish w = {.device = device, .moment = moment};
     if (!fulfilled(&w))
         oly_workers_wait(fulfilled, &w);
+    oly_pending_settle(device);
 }
 
 void oly_queue_drain(void)
 {
-    if (!nothing_pending(NULL))
-        oly_workers_wait(nothing_pending, NULL);
+    wait_for_all();
+    oly_pending_settle_all();
 }
 
 /* -- start and stop ---------------------------------------------------------------------------- */
@@ -310,6 +318,7 @@ void oly_queue_stop(void)
     if (!queue.lines)
         return;
     oly_queue_drain();
+    oly_pending_forget();
     oly_workers_set_poll(NULL);
     pthread_mutex_lock(&queue.lock); /* a worker may still be looking for a job */
     free_used_links();

@@ -35,7 +35,8 @@ bool oly_queue_is_inside(void); /* is this thread running a job? */
 /* A point in a device's order: all jobs submitted to it so far. */
 uint64_t oly_queue_now(int device);
 bool oly_queue_reached(int device, uint64_t moment);
-/* Waits (helping) until the device has completed all jobs up to that point. */
+/* Wait (helping) until the device has completed all jobs up to that point, and all devices every job; and until what those jobs
+ * have left pending is done (pending.h). */
 void oly_queue_wait(int device, uint64_t moment);
-void oly_queue_drain(void); /* all devices */
+void oly_queue_drain(void);
 #endif

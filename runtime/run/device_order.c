@@ -4,6 +4,7 @@
 #include "run/executor.h"
 #include "core/error.h"
 #include "core/timeline.h"
+#include "device/pending.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -127,7 +128,7 @@ static bool queue(oly_run *r, int d, oly_device_set uses, const oly_work_kind *k
 
 oly_status oly_drain_device(const oly_run *r, int device)
 {
-    oly_status st = oly_platform_is_late() ? oly_platform_get()->drain(r->plan->devices[device]) : OLY_OK;
+    oly_status st = oly_platform_is_late() ? oly_pending_drain(r->plan->devices[device]) : OLY_OK;
     return st == OLY_OK ? (oly_status)atomic_load(&r->worked) : st;
 }
 
@@ -135,10 +136,28 @@ oly_status oly_drain_late(const oly_run *r)
 {
     oly_status st = OLY_OK;
     for (int d = 0; d < r->plan->n_devices; d++) {
-        oly_status own = oly_platform_get()->drain(r->plan->devices[d]);
+        oly_status own = oly_pending_drain(r->plan->devices[d]);
         st = st == OLY_OK ? own : st;
     }
     return st == OLY_OK ? (oly_status)atomic_load(&r->worked) : st;
+}
+
+/* Messages are of memory that others wait for; CPU devices beside GPUs compute in an order of their own. */
+static bool may_stay_pending(const oly_run *r)
+{
+    if (!r->may_stay_pending || r->submitted || oly_times_steps())
+        return false;
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (r->plan->devices[d] >= oly_platform_first_beside)
+            return false;
+    return true;
+}
+
+oly_status oly_end_late(oly_run *r, bool fine)
+{
+    if (fine && may_stay_pending(r))
+        return oly_pending_add(r->plan->n_devices, r->plan->devices, r->site, oly_run_fail_in);
+    return oly_drain_late(r);
 }
 
 /* What device d is given next comes after what every device of `of` was given so far. */

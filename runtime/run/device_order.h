@@ -7,8 +7,8 @@
  *                              record       record
  *      device 1   ............. wait, reads a |.......
  *
- * The host waits (oly_drain) before it reads or writes a slot, before messages are packed, and at the end of every run. On
- * other platforms only oly_drain is called, which has nothing to do. Private to runtime/run. */
+ * The host waits (oly_drain) before it reads or writes a slot, before messages are packed, and at the end of every run that may
+ * not leave its work pending. On other platforms only oly_drain is called, which has nothing to do. Private to runtime/run. */
 #ifndef OLY_RUN_DEVICE_ORDER_H
 #define OLY_RUN_DEVICE_ORDER_H
 #include "device/platform.h"
@@ -29,10 +29,10 @@ static inline oly_device_set oly_device_with(const oly_run *r, int cell)
 
 /* A device's share of a step. */
 typedef struct oly_device_work {
-    oly_run *run;        /* outlives the work: runs end by draining */
-    int device;          /* of the plan */
-    void *const *base;   /* the run's at submission: loops swap buffers meanwhile */
-    const void *what;    /* the caller's, copied */
+    oly_run *run;      /* outlives the work, which is submitted or, in queues of the platform, done when the run ends */
+    int device;        /* of the plan */
+    void *const *base; /* the run's at submission: loops swap buffers meanwhile */
+    const void *what;  /* the caller's, copied */
     oly_device_set uses; /* the devices whose memory it uses */
 } oly_device_work;
 
@@ -82,6 +82,8 @@ static inline oly_status oly_drain(const oly_run *r)
 {
     return oly_platform_is_late() ? oly_drain_late(r) : OLY_OK;
 }
+/* At the end of a run, fine: so far nothing has failed. Waits, or leaves the devices' work pending (device/pending.h). */
+oly_status oly_end_late(oly_run *r, bool fine);
 /* The table of base pointers has changed: later submissions use the new one. */
 void oly_forget_base(oly_run *r);
 static inline void oly_base_changes(oly_run *r)

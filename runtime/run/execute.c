@@ -13,6 +13,7 @@
 #include "communicator.h"
 #include "core/events.h"
 #include "core/hash.h"
+#include "core/optimisation.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -27,7 +28,8 @@ struct oly_program {
         const int *slot; /* the plan's slots by kind */
         int end[OLY_SLOT_BOUND + 1];
     } slots;
-    bool has_loops; /* whose buffers alternate */
+    bool may_stay_pending; /* the work of its runs (device/pending.h) */
+    bool has_loops;        /* whose buffers alternate */
     struct
         takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
         int input;
@@ -168,6 +170,8 @@ static oly_status bind(oly_program *p)
         for (int s = 0; s < n_shards[k]; s++)
             output_device[k][s] = device_of_shard(mesh, positions, s, n_numbers, of);
     }
+    p->may_stay_pending =
+        oly_platform_get()->run_ahead && !plan->distributed && oly_enabled(OLY_OPTIMISATION_PENDING_RUNS);
     p->tile_bytes = oly_executor_workspace(plan);
     p->input_shard = input_shard;
     p->output_device = output_device;
@@ -259,6 +263,7 @@ static oly_run *new_run(oly_program *p)
         r->together.copies = (uint64_t *)(r->tiles + tiles);
         r->together.set = p->set;
         r->tile_bytes = p->tile_bytes;
+        r->may_stay_pending = p->may_stay_pending;
         pthread_mutex_init(&r->turn, NULL);
     }
     return r;
@@ -471,7 +476,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     OLY_TRY(oly_run_refused());
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
-        return OLY_MEMORY;
+        return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
     oly_event_call(site);
     if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
         release_run(&r->job);

@@ -12,6 +12,7 @@
 #include "run/stencil_run.h"
 #include "run/timed_steps.h"
 #include "core/hash.h"
+#include "device/pending.h"
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
 
@@ -375,10 +376,17 @@ void oly_interpret(oly_job *job)
         st = oly_together_count(&r->together, r->plan, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
         st = oly_run_block(r, r->plan->main);
-    oly_status late = oly_drain(r); /* in any case: submitted work uses the run */
+    oly_status late = oly_platform_is_late() ? oly_end_late(r, st == OLY_OK) : OLY_OK; /* in any case */
     oly_base_changes(r);
     if (r->submitted)
         oly_timed_run_ends(r, begun);
-    if (st != OLY_OK || late != OLY_OK)
-        oly_run_fail_in(st != OLY_OK ? st : late, r->site);
+    if (st == OLY_MEMORY &&
+        late == OLY_DEVICE_FAILED) { /* a device that has failed gives no memory: that is the cause */
+        oly_drop_message();
+        st = oly_drain(r);
+    }
+    if (st == OLY_OK)
+        st = late;
+    if (st != OLY_OK)
+        oly_run_fail_in(oly_pending_blame(r->plan->n_devices, r->plan->devices, st), r->site);
 }

@@ -30,8 +30,9 @@ typedef struct oly_run {
     int64_t execution;               /* of that step: a number that no other execution has */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
-    _Atomic int worked; /* an oly_status: of work that devices have computed late */
-    bool failed;        /* a check has failed: loops end, and the host's functions are not called any more */
+    _Atomic int worked;    /* an oly_status: of work that devices have computed late */
+    bool may_stay_pending; /* the plan's work, when the run ends (device/pending.h) */
+    bool failed;           /* a check has failed: loops end, and the host's functions are not called any more */
 } oly_run;
 
 void oly_interpret(oly_job *job);

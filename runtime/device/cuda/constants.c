@@ -59,6 +59,7 @@ static oly_status add(int device, uint64_t hash, const void *data, size_t bytes,
     memcpy(c->copy, data, bytes);
     if (!oly_cuda_allocate(device, bytes, &c->at)) {
         oly_release(c);
+        OLY_TRY(oly_cuda_drain(device)); /* a GPU that has failed gives no memory */
         return oly_out_of_memory(bytes, "a kernel's constants, on the GPU");
     }
     oly_status st = oly_cuda_write(device, c->at, data, bytes);

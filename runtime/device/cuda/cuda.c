@@ -4,6 +4,7 @@
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/gpus.h"
 #include "device/cuda/nvrtc.h"
+#include "device/pending.h"
 #include "core/option.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -67,19 +68,24 @@ static bool allocate(int memory, size_t bytes, void **data)
                                         : oly_cuda_allocate(memory, bytes, data);
 }
 
+/* Under the pool's lock, so what fails is left for others to report. */
 static void release(int memory, void *data, size_t bytes)
 {
+    if (oly_is_pending(memory) && oly_pending_drain(memory) != OLY_OK)
+        oly_drop_message();
     oly_platform_is_host(memory) ? oly_platform_cpu.release(0, data, bytes) : oly_cuda_release(memory, data, bytes);
 }
 
 static oly_status read_bytes(void *host, int memory, const void *from, size_t bytes)
 {
+    OLY_TRY(oly_pending_settle_memory(memory));
     return oly_platform_is_host(memory) ? oly_platform_cpu.read(host, 0, from, bytes)
                                         : oly_cuda_read(host, memory, from, bytes);
 }
 
 static oly_status write_bytes(int memory, void *to, const void *host, size_t bytes)
 {
+    OLY_TRY(oly_pending_settle_memory(memory));
     return oly_platform_is_host(memory) ? oly_platform_cpu.write(0, to, host, bytes)
                                         : oly_cuda_write(memory, to, host, bytes);
 }
@@ -90,6 +96,8 @@ static oly_status copy(int to_memory, void *to, int from_memory, const void *fro
         return write_bytes(to_memory, to, from, bytes);
     if (oly_platform_is_host(to_memory))
         return read_bytes(to, from_memory, from, bytes);
+    OLY_TRY(oly_pending_settle_memory(from_memory));
+    OLY_TRY(oly_pending_settle_memory(to_memory));
     return oly_cuda_move(to_memory, to, from_memory, from, bytes);
 }
 
@@ -138,7 +146,8 @@ static const oly_platform cuda = {.name = "cuda",
                                   .copy = copy,
                                   .record = record,
                                   .wait = wait_for,
-                                  .drain = drain};
+                                  .drain = drain,
+                                  .run_ahead = oly_cuda_run_ahead};
 
 oly_status oly_cuda_platform(const oly_platform **platform, const char **why)
 {

@@ -237,6 +237,8 @@ static oly_status start_device(oly_cuda_device *d, oly_gpu *g)
         DO(cuEventCreate, &d->event[k], CU_EVENT_DISABLE_TIMING);
     for (int k = 0; k < OLY_CUDA_STAGES; k++)
         DO(cuEventCreate, &d->staged[k], CU_EVENT_DISABLE_TIMING);
+    for (int k = 0; k < OLY_PENDING_MARKS; k++)
+        DO(cuEventCreate, &d->mark[k], CU_EVENT_DISABLE_TIMING);
     oly_gpu_leave();
     return OLY_OK;
 }
@@ -262,6 +264,9 @@ static void stop_device(oly_cuda_device *d)
     for (int k = 0; entered && k < OLY_CUDA_EVENTS; k++)
         if (d->event[k])
             oly_driver.cuEventDestroy(d->event[k]);
+    for (int k = 0; entered && k < OLY_PENDING_MARKS; k++)
+        if (d->mark[k])
+            oly_driver.cuEventDestroy(d->mark[k]);
     for (int k = 0; entered && k < OLY_CUDA_STAGES; k++) {
         if (d->staged[k])
             oly_driver.cuEventDestroy(d->staged[k]);

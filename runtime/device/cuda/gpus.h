@@ -5,6 +5,7 @@
 #define OLY_DEVICE_CUDA_GPUS_H
 #include "core/gpu_access.h"
 #include "device/cuda/driver.h"
+#include "device/pending.h"
 #include "device/platform.h"
 
 enum { OLY_CUDA_EVENTS = 64, OLY_CUDA_STAGES = 2, OLY_CUDA_STAGE_BYTES = 4 << 20 };
@@ -35,7 +36,8 @@ typedef struct oly_cuda_device {
     CUstream copies; /* reads and writes by the host */
     CUevent event[OLY_CUDA_EVENTS];
     uint64_t recorded;
-    pthread_mutex_t staging; /* of `stage`: pinned memory through which the host reads and writes */
+    CUevent mark[OLY_PENDING_MARKS]; /* of runs that leave work pending */
+    pthread_mutex_t staging;         /* of `stage`: pinned memory through which the host reads and writes */
     char *stage[OLY_CUDA_STAGES];
     CUevent staged[OLY_CUDA_STAGES];
 } oly_cuda_device;
@@ -70,6 +72,10 @@ oly_status oly_cuda_write(int memory, void *to, const void *host, size_t bytes);
 oly_status oly_cuda_move(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
 bool oly_cuda_record(int device, oly_event *event);
 bool oly_cuda_wait(int device, oly_event event);
-oly_status oly_cuda_drain(int device);
+oly_status oly_cuda_drain(int device); /* any thread */
+oly_status oly_cuda_run_ahead(int device, int k, bool was_set);
+/* Around recording the launches of this thread: nobody may wait for a stream that is recorded. False: somebody waits, now. */
+bool oly_cuda_capture_begins(void);
+void oly_cuda_capture_ends(void);
 const oly_gpu_access *oly_cuda_gpu_access(void);
 #endif

@@ -136,10 +136,7 @@ static CUgraph capture(oly_run *r, const oly_segment *s)
     CUgraph captured = NULL;
     if (oly_driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS)
         return NULL;
-    bool fine = fork_streams(r);
-    oly_cuda_capturing = true;
-    fine = fine && oly_run_steps(r, s->block, s->first, s->n) == OLY_OK;
-    oly_cuda_capturing = false;
+    bool fine = fork_streams(r) && oly_run_steps(r, s->block, s->first, s->n) == OLY_OK;
     fine = join_streams(r) && fine; /* in any case: all streams leave the capture */
     if (oly_driver.cuStreamEndCapture(stream, &captured) != CUDA_SUCCESS || !fine) {
         if (captured)
@@ -172,7 +169,10 @@ static graph *make(oly_run *r, kept *k)
     for (int i = 1; i < KEPT; i++)
         if (k->graph[i].used < g->used)
             g = &k->graph[i];
+    if (!oly_cuda_capture_begins()) /* a stream is waited for: the next run tries again */
+        return NULL;
     CUgraph captured = capture(r, k->segment);
+    oly_cuda_capture_ends();
     bool fine = captured && instantiate(g, captured);
     if (captured)
         oly_driver.cuGraphDestroy(captured);

@@ -45,6 +45,14 @@ CUresult emulated_enter(CUcontext context)
     return context->error;
 }
 
+bool emulated_has_failed(int device)
+{
+    bool failed = driver.lost;
+    for (CUcontext c = driver.contexts; c; c = c->next)
+        failed |= c->device == device && c->error != CUDA_SUCCESS;
+    return failed;
+}
+
 CUresult emulated_leave(CUresult result)
 {
     emulated_unlock();

@@ -39,6 +39,7 @@ struct CUctx_st {
 /* The calling thread's; NULL: none. */
 EMULATED_EXPORT CUcontext emulated_context(void);
 int emulated_devices(void);
+bool emulated_has_failed(int device); /* nothing uses its memory any more */
 size_t emulated_device_memory(void);
 
 /* -- order.c: what comes after what, by streams, events and the host's waits alone --------------------------------------------------- */

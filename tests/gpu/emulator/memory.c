@@ -288,7 +288,8 @@ void emulated_memory_free(emulated_block *b)
         emulated_violation("block %d (%zu bytes on GPU %d) is freed twice", b->number, b->bytes, b->device);
     check_edge(b, first, b->address, "before");
     check_edge(b, b->address + b->bytes, first + b->pages, "behind");
-    emulated_order_free(b);
+    if (!emulated_has_failed(b->device))
+        emulated_order_free(b);
     free(b->uses);
     b->uses = NULL;
     b->state = FREED;
