@@ -30,7 +30,7 @@ bool oly_replays(const oly_plan *plan, const oly_step *s)
 static oly_status add_segment(oly_plan *plan, const oly_block *b, int first, int n)
 {
     oly_step *step = &b->steps[first];
-    if (n * plan->n_devices < 2)
+    if (n * plan->n_devices == 0)
         return OLY_OK;
     oly_segment *s = OLY_ARENA_NEW(&plan->arena, oly_segment, 1);
     oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);

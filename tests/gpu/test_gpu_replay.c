@@ -162,12 +162,43 @@ static void graphs_are_updated(void **state)
     assert_true(values[4] == same);
 }
 
+/* One step on one device: recorded once its buffers have come back some times, and not while they are always others. */
+static void step(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(oly_mul(in[0], 0.5), 1);
+}
+
+static void single_steps_are_replayed_with_buffers_that_return(void **state)
+{
+    enum { OFTEN = 24, LONG = 96 };
+    (void)state;
+    oly_fn f = oly_jit(step, 1, 1), g = oly_jit(step, 1, 1);
+    oly_sharding one = oly_single_device(oly_local_device(0));
+    oly_array x = oly_device_put(oly_arange(LONG, OLY_FLOAT32), one), kept[OFTEN];
+    float want[LONG], got[LONG];
+    int64_t replays = oly_counted(&oly_device_counted.graph_launches);
+    kept[0] = oly_apply(f, x);
+    for (int k = 1; k < OFTEN; k++)
+        kept[k] = oly_apply(f, kept[k - 1]);
+    assert_int_equal(oly_get(kept[OFTEN - 1], want, sizeof want), OLY_OK);
+    assert_int_equal(oly_counted(&oly_device_counted.graph_launches), replays);
+    oly_array y = oly_apply(g, x);
+    for (int k = 1; k < OFTEN; k++)
+        oly_call(g, OLY_IN(y), OLY_OUT(y)); /* which is donated */
+    assert_int_equal(oly_get(y, got, sizeof got), OLY_OK);
+    assert_memory_equal(got, want, sizeof got);
+    if (!faults())
+        assert_int_equal(oly_counted(&oly_device_counted.graph_launches) > replays, on_gpu());
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(replays_have_the_same_bits, check_open, check_close),
         cmocka_unit_test_setup_teardown(loops_replay_their_bodies, check_open, check_close),
         cmocka_unit_test_setup_teardown(a_call_is_one_launch, check_open, check_close),
-        cmocka_unit_test_setup_teardown(graphs_are_updated, check_open, check_close)};
+        cmocka_unit_test_setup_teardown(graphs_are_updated, check_open, check_close),
+        cmocka_unit_test_setup_teardown(single_steps_are_replayed_with_buffers_that_return, check_open, check_close)};
     return CHECK_MAIN(tests);
 }

@@ -9,7 +9,8 @@
  *
  * Later runs with the same buffers launch it: one call. With other buffers the launches are captured again, which costs the host about
  * what launching them would, and the executable graph is updated and not built anew. Two are kept, as loops have two sets of buffers that
- * take turns. Whatever fails while capturing, the steps are launched one by one, and after some failures always. */
+ * take turns. A graph of one step saves the host a third of a launch, and recording it costs several: it is made when the step has run with
+ * the same buffers before, several times. Whatever fails while capturing, the steps are launched one by one, and after some failures always. */
 #include "run/cuda/graphs.h"
 #include "device/cuda/gpus.h"
 #include "device/cuda/modules.h"
@@ -20,6 +21,8 @@
 
 /* PLAIN: runs before the first graph, during which elementwise groups ask for kernels of their own (device/cuda/generated.h). */
 enum { KEPT = 2, MOST_FAILURES = 3, PLAIN = 3 };
+/* Of segments of one step on one device: runs with the same buffers before they are recorded, and how many are recorded in all. */
+enum { AGAIN = 4, MOST_SINGLE = 512 };
 
 typedef struct graph {
     CUgraphExec exec; /* NULL: none */
@@ -35,11 +38,15 @@ typedef struct kept {
     uint64_t runs;
     int failures;
     graph graph[KEPT];
+    bool is_single;    /* one step, on one device */
+    void **seen[KEPT]; /* of those: buffers of runs that were not replayed */
+    int times[KEPT], latest;
 } kept;
 
 static struct {
     pthread_mutex_t lock;
     kept *first;
+    int singles; /* segments of one step that have a graph */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- keeping ------------------------------------------------------------------------------------------------------------------ */
@@ -50,7 +57,9 @@ static void drop(kept *k)
         if (k->graph[i].exec)
             oly_driver.cuGraphExecDestroy(k->graph[i].exec);
         oly_release(k->graph[i].base);
+        oly_release(k->seen[i]);
     }
+    all.singles -= k->is_single && (k->graph[0].exec || k->graph[1].exec);
     if ((*k->at = k->next))
         k->next->at = k->at;
     k->segment->kept = NULL;
@@ -83,9 +92,14 @@ static kept *kept_for(const oly_run *r, oly_segment *s)
         return NULL;
     k->segment = s;
     k->cells = (size_t)r->plan->n_slots * (size_t)r->plan->n_devices;
-    for (int i = 0; i < KEPT; i++)
-        if (!(k->graph[i].base = oly_malloc(sizeof(void *) * (k->cells + 1))))
+    k->is_single = s->n * r->plan->n_devices == 1;
+    for (int i = 0; i < KEPT; i++) {
+        size_t bytes = sizeof(void *) * (k->cells + 1);
+        k->graph[i].base = oly_malloc(bytes);
+        k->seen[i] = k->is_single ? oly_malloc(bytes) : NULL;
+        if (!k->graph[i].base || (k->is_single && !k->seen[i]))
             k->failures = MOST_FAILURES;
+    }
     oly_gpus_at_stop(stop);
     pthread_mutex_lock(&all.lock);
     if ((k->next = all.first))
@@ -161,6 +175,16 @@ static bool instantiate(graph *g, CUgraph captured)
     return g->exec != NULL;
 }
 
+static void count_single(const kept *k, bool had)
+{
+    bool has = k->graph[0].exec || k->graph[1].exec;
+    if (!k->is_single || has == had)
+        return;
+    pthread_mutex_lock(&all.lock);
+    all.singles += has ? 1 : -1;
+    pthread_mutex_unlock(&all.lock);
+}
+
 /* Into the graph that was launched least recently. NULL: failed. */
 static graph *make(oly_run *r, kept *k)
 {
@@ -173,7 +197,9 @@ static graph *make(oly_run *r, kept *k)
         return NULL;
     CUgraph captured = capture(r, k->segment);
     oly_cuda_capture_ends();
+    bool had = k->graph[0].exec || k->graph[1].exec;
     bool fine = captured && instantiate(g, captured);
+    count_single(k, had);
     if (captured)
         oly_driver.cuGraphDestroy(captured);
     if (!fine) {
@@ -196,6 +222,37 @@ static graph *find(const oly_run *r, kept *k)
             return g;
     }
     return NULL;
+}
+
+/* Have there been so many runs with these buffers that recording them pays? */
+static bool recurs(const oly_run *r, kept *k)
+{
+    size_t bytes = sizeof(void *) * k->cells;
+    for (int i = 0; i < KEPT; i++)
+        if (k->times[i] > 0 && memcmp(k->seen[i], r->base, bytes) == 0) {
+            k->latest = i;
+            return ++k->times[i] > AGAIN;
+        }
+    k->latest = !k->latest;
+    memcpy(k->seen[k->latest], r->base, bytes);
+    k->times[k->latest] = 1;
+    return false;
+}
+
+/* The first graph of a segment of one step. */
+static bool has_room(const kept *k)
+{
+    if (k->graph[0].exec || k->graph[1].exec)
+        return true;
+    pthread_mutex_lock(&all.lock);
+    bool room = all.singles < MOST_SINGLE;
+    pthread_mutex_unlock(&all.lock);
+    return room;
+}
+
+static bool is_worth_recording(const oly_run *r, kept *k)
+{
+    return !k->is_single || (recurs(r, k) && has_room(k));
 }
 
 static oly_status launch(const oly_run *r, const graph *g)
@@ -224,8 +281,10 @@ oly_status oly_cuda_replay(oly_run *r, oly_segment *s, bool *done)
     kept *k = kept_for(r, s);
     if (!k || k->runs++ < PLAIN || k->failures >= MOST_FAILURES)
         return OLY_OK;
-    OLY_TRY(oly_gpu_enter(oly_cuda_device_at(origin_of(r))->gpu));
     graph *g = find(r, k);
+    if (!g && !is_worth_recording(r, k))
+        return OLY_OK;
+    OLY_TRY(oly_gpu_enter(oly_cuda_device_at(origin_of(r))->gpu));
     g = g ? g : make(r, k);
     oly_status st = OLY_OK;
     if (g) {
