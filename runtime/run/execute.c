@@ -29,6 +29,7 @@ struct oly_program {
         int end[OLY_SLOT_BOUND + 1];
     } slots;
     bool may_stay_pending; /* the work of its runs (device/pending.h) */
+    bool is_short;         /* for the thread that submits it: some launches */
     bool has_loops;        /* whose buffers alternate */
     struct
         takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
@@ -179,6 +180,20 @@ static oly_status bind(oly_program *p)
     return OLY_OK;
 }
 
+/* Nothing but launches, and few: they take the caller less than it takes to wake another thread. */
+static bool is_short(const oly_program *p)
+{
+    enum { MOST_SHARES = 64 };
+    const oly_block *b = p->plan->main;
+    if (!p->may_stay_pending || !oly_enabled(OLY_OPTIMISATION_INLINE_RUNS) ||
+        b->n_steps * p->plan->n_devices > MOST_SHARES)
+        return false;
+    for (int k = 0; k < b->n_steps; k++)
+        if (!oly_replays(p->plan, &b->steps[k]))
+            return false;
+    return true;
+}
+
 oly_status oly_program_new(oly_plan *plan, oly_program **program)
 {
     oly_program *p = oly_calloc(1, sizeof *p);
@@ -200,6 +215,7 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())
         st = oly_label_steps(plan);
+    p->is_short = st == OLY_OK && is_short(p);
     if (st != OLY_OK) {
         oly_program_free(p);
         return st;
@@ -496,7 +512,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
                        .n_devices = plan->n_devices,
                        .devices = plan->devices,
                        .communicates = plan->distributed,
-                       .small = plan->small};
+                       .small = plan->small || (p->is_short && r->submitted == 0)};
     oly_status st = oly_queue_submit(&r->job);
     if (st != OLY_OK) {
         release_run(&r->job);

@@ -82,6 +82,11 @@ static void a_call_ends_before_its_work(void **state)
     assert_int_equal(oly_is_pending(0), is_on());
     oly_block_until_ready(y);
     assert_true(atomic_load(&oly_pending_devices) == 0);
+    x = oly_device_put(oly_arange(1 << 18, OLY_FLOAT32), oly_single_device(oly_local_device(1)));
+    oly_block_until_ready(oly_apply(f, x));
+    y = oly_apply(f, x); /* a large one, too */
+    assert_int_equal(oly_is_pending(1), is_on() && oly_enabled(OLY_OPTIMISATION_INLINE_RUNS));
+    oly_block_until_ready(y);
 }
 
 /* Far more calls than the host may be ahead; every seventh result is kept, and the others give their memory on. */
@@ -139,8 +144,8 @@ static void results_are_read_while_others_are_submitted(void **state)
     static float most[2][CALLS];
     (void)state;
     for (int off = 0; off < 2; off++) {
-        oly_optimisations before =
-            oly_disable(off ? (oly_optimisations)1 << OLY_OPTIMISATION_PENDING_RUNS : (oly_optimisations)0);
+        oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_INLINE_RUNS |
+                                               (oly_optimisations)off << OLY_OPTIMISATION_PENDING_RUNS);
         oly_fn f = oly_jit(wide, 1, 2), g = oly_jit(next, 1, 1);
         oly_array y = oly_device_put(oly_sin(oly_arange(LONG, OLY_FLOAT32)), oly_single_device(oly_local_device(1)));
         oly_array kept[CALLS], top[CALLS], z[CALLS];
