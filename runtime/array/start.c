@@ -248,6 +248,7 @@ static oly_status start(int *argc, char ***argv, const oly_world_way *way)
     OLY_TRY(oly_timeline_start());
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_kernel_rates_settle(!job && oly_world_size() > 1));
+    OLY_TRY(oly_executor_forecasts());
     OLY_TRY(oly_queue_start(oly_mesh_local_devices(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
     oly_scope_open();

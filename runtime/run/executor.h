@@ -30,6 +30,8 @@ typedef struct oly_executor {
      * meanwhile, and must not write it. *begun: false: the device has no such way. One at a time for each device. NULL: there are none. */
     oly_status (*read_begin)(int device, const void *from, size_t bytes, bool *begun);
     oly_status (*read_end)(int device, void *value, size_t bytes);
+    /* How plans are forecast, once the devices have started; NULL: as on CPUs. Its result is NULL: out of memory. */
+    const struct oly_forecast_model *(*forecast)(void);
     /* Runs a segment as one launch: *done (replay.h). Not done: nothing was launched. forget: gives back what is kept for it. NULL: steps
      * are run one by one. */
     oly_status (*replay)(oly_run *r, struct oly_segment *s, bool *done);

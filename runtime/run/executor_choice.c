@@ -4,6 +4,7 @@
 #include "run/cuda/executor_cuda.h"
 #include "run/device_counts.h"
 #include "run/executor.h"
+#include "plan/cost/forecast.h"
 #include "plan/plan.h"
 #include <string.h>
 
@@ -35,4 +36,15 @@ void oly_executor_choose(void)
     oly_counts_begin();
     oly_executor_chosen = strcmp(oly_platform_get()->name, "cuda") == 0 ? oly_executor_cuda() : &oly_executor_cpu;
     oly_plan_on_host = oly_executor_chosen->has ? on_host : NULL;
+}
+
+oly_status oly_executor_forecasts(void)
+{
+    if (!oly_executor_chosen->forecast)
+        return OLY_OK;
+    const oly_forecast_model *model = oly_executor_chosen->forecast();
+    if (!model)
+        return oly_out_of_memory(0, "rates of devices");
+    oly_forecast_by(model);
+    return OLY_OK;
 }

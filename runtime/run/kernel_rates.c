@@ -169,8 +169,9 @@ oly_status oly_kernel_rates_settle(bool peers)
         oly_release(rates);
         return st;
     }
+    static const oly_forecast_model measured = {.step = oly_forecast_measured};
     in_use = rates;
-    oly_forecast_by(oly_forecast_measured);
+    oly_forecast_by(&measured);
     return OLY_OK;
 }
 

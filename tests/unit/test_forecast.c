@@ -192,11 +192,12 @@ static void costs_are_the_same(void **state)
             if (k == 1)
                 oly_kernel_rates_forget();
             forecasts = costs = 0;
-            oly_forecast_by(forecast_beside_cost);
+            oly_forecast_by(&(const oly_forecast_model){.step = forecast_beside_cost});
             assert_int_equal(oly_costs(&counts[k], f, x, w), OLY_OK);
             assert_int_equal(oly_explain(file, f, x, w), OLY_OK);
             assert_true(ftell(file) > 0);
             fclose(file);
+            oly_forecast_by(NULL);
             cost[k] = costs;
             assert_true(forecasts > 0 && costs > 0);
         }

@@ -77,7 +77,11 @@ static oly_status look_at(oly_gpu *g, int number)
                  {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor},
                  {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors},
                  {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &g->shared},
-                 {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &g->shared_each}};
+                 {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &g->shared_each},
+                 {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock},
+                 {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &g->memory_clock},
+                 {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &g->bus},
+                 {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &g->cache}};
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
         OLY_TRY(oly_cuda_check(oly_driver.cuDeviceGetAttribute(facts[k].to, facts[k].what, g->device),
                                "cuDeviceGetAttribute", g->label));

@@ -19,6 +19,8 @@ typedef struct oly_gpu {
     size_t bytes;    /* of its memory */
     int major, minor, processors;
     int shared, shared_each; /* bytes of shared memory: of a processor, and at most of a block */
+    int clock, memory_clock; /* kHz, at most; 0: the driver does not say */
+    int bus, cache;          /* bits of the memory's bus; bytes of the last cache */
     int links;    /* number of the first GPU that it is linked to (NVLink), itself among them: the same for a group */
     char pci[16]; /* "0000:3b:00.0" */
     CUcontext context;       /* its primary context; NULL: not started */

@@ -3,22 +3,28 @@
 #include "plan/cost/forecast.h"
 #include "plan/cost/cost.h"
 
-static oly_forecaster *in_use = oly_cost_step;
+static const oly_forecast_model costs = {.step = oly_cost_step}, *in_use = &costs;
 
-void oly_forecast_by(oly_forecaster *forecaster)
+void oly_forecast_by(const oly_forecast_model *model)
 {
-    in_use = forecaster ? forecaster : oly_cost_step;
+    in_use = model ? model : &costs;
 }
 
 double oly_forecast_step(const oly_plan *plan, const oly_step *step)
 {
-    return in_use(plan, step);
+    return in_use->step(plan, step);
 }
 
 double oly_forecast_plan(const oly_plan *plan)
 {
-    double seconds = 0;
-    for (int k = 0; plan->main && k < plan->main->n_steps; k++)
+    int n = plan->main ? plan->main->n_steps : 0;
+    double seconds = n > 0 ? in_use->call : 0;
+    for (int k = 0; k < n; k++)
         seconds += oly_forecast_step(plan, &plan->main->steps[k]);
     return seconds;
+}
+
+const char *oly_forecast_rates(void)
+{
+    return in_use->rates;
 }

@@ -2,6 +2,7 @@
 /* Plans as JSON (RFC 8259) for other programs. The members are listed in docs/explain.md. */
 #include "plan/explain/explain.h"
 #include "core/json_text.h"
+#include "plan/cost/forecast.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -343,6 +344,8 @@ static void totals_json(writer *w, const oly_told *told)
     integer(w, "wire_bytes", told->costs.wire_bytes);
     integer(w, "scratch_bytes", told->costs.scratch_bytes);
     number(w, "seconds", told->seconds);
+    if (oly_forecast_rates())
+        string(w, "rates", oly_forecast_rates());
     measured_json(w, oly_tell_measured_run(told));
     close_list(w, "}");
 }

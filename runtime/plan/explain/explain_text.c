@@ -2,6 +2,7 @@
 /* A plan as text for people: inputs, steps in order, outputs; then the placement of every value and its reason, why
  * data moves, memory, predicted time, and hints. How to read it: docs/explain.md. */
 #include "plan/explain/explain.h"
+#include "plan/cost/forecast.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,8 @@ static void plan_text(oly_text *t, oly_told *told)
     oly_mesh_str(plan->mesh, mesh, sizeof mesh);
     oly_text_add(t, "plan %s on %s, %d device%s\n", plan->graph->name, plan->mesh->n_axes ? mesh : "one device",
                  plan->mesh->n_devices, plural(plan->mesh->n_devices));
+    if (oly_forecast_rates())
+        oly_text_add(t, "  times predicted for %s\n", oly_forecast_rates());
     for (int k = 0; k < plan->n_inputs; k++) {
         oly_text_add(t, "  input %d   ", k);
         type_text(t, &plan->inputs[k]);

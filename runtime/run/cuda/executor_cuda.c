@@ -6,6 +6,7 @@
 #include "run/cuda/bytes.h"
 #include "run/cuda/early_reads.h"
 #include "run/cuda/epilogues.h"
+#include "run/cuda/forecast_gpu.h"
 #include "run/cuda/graphs.h"
 #include "run/cuda/row_chains.h"
 #include "run/cuda/steps.h"
@@ -64,6 +65,7 @@ const oly_executor *oly_executor_cuda(void)
                                 .copy = copy_value,
                                 .read_begin = oly_cuda_read_begin,
                                 .read_end = oly_cuda_read_end,
+                                .forecast = oly_cuda_forecast,
                                 .replay = oly_cuda_replay,
                                 .forget = oly_cuda_forget};
     return &cuda;

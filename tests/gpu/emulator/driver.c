@@ -26,6 +26,35 @@ static long number_of(const char *name, long otherwise)
     return text && *text ? strtol(text, NULL, 10) : otherwise;
 }
 
+/* Facts of a real card, for tests of what follows from them; else of the emulated one. */
+static int fact_of(CUdevice_attribute attribute, int otherwise)
+{
+    static const struct {
+        const char *card;
+        CUdevice_attribute of;
+        int is;
+    } facts[] = {{"h100", CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+                 {"h100", CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+                 {"h100", CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000},
+                 {"h100", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
+                 {"h100", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20},
+                 {"h200", CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+                 {"h200", CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+                 {"h200", CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
+                 {"h200", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
+                 {"h200", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 60 << 20}};
+    const char *card = getenv("EMULATED_CARD");
+    for (size_t k = 0; card && k < sizeof facts / sizeof *facts; k++)
+        if (facts[k].of == attribute && strcmp(facts[k].card, card) == 0)
+            return facts[k].is;
+    return otherwise;
+}
+
+bool emulated_is_idle(void)
+{
+    return number_of("EMULATED_IDLE", 0) != 0;
+}
+
 /* -- what every function does ---------------------------------------------------------------------------------------------------------- */
 
 CUcontext emulated_context(void)
@@ -217,7 +246,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         *value = driver.real[device] + 1;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (known[k].of == attribute)
-            *value = known[k].is;
+            *value = fact_of(attribute, known[k].is);
     return CUDA_SUCCESS;
 }
 

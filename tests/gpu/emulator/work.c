@@ -40,6 +40,8 @@ static bool run_kernel(emulated_work *work, CUcontext context)
         context->error = CUDA_ERROR_LAUNCH_FAILED;
         return true;
     }
+    if (emulated_is_idle())
+        return true;
     emulated_memory_open(context);
     emulated_launch(k->kernel, k->task, k->blocks, k->threads, k->shared);
     emulated_memory_close();

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What kernels of GPUs take for a task. See forecast_gpu.h. */
+#include "run/cuda/forecast_gpu.h"
+#include "run/measured_units.h"
+#include <math.h>
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Multiprocessors begin and end one after the other. */
+double oly_gpu_kernel_seconds(const oly_gpu_rates *r, double bytes, double clocks)
+{
+    double rate = bytes < r->cache ? r->memory * OLY_GPU_IN_CACHE : r->memory;
+    double seconds = larger(bytes / rate, clocks / r->lanes);
+    return seconds > 0 ? OLY_GPU_KERNEL + seconds + fmin(seconds, OLY_GPU_RAMP) : 0;
+}
+
+/* Elements at a rate of a multiprocessor's clock, as clocks of lanes. */
+static double at_rate(double elements, double in_a_clock)
+{
+    return elements / in_a_clock * 128;
+}
+
+/* -- elementwise ----------------------------------------------------------------------------------------------------------- */
+
+/* Does it read or write across the lines in which the others lie? */
+static bool is_transposed(const oly_tile_box *box, const int64_t *stride)
+{
+    int last = box->rank - 1;
+    while (last >= 0 && box->extent[last] == 1)
+        last--;
+    for (int d = 0; d < last; d++)
+        if (box->extent[d] > 1 && stride[d] == 1 && stride[last] != 0)
+            return true;
+    return false;
+}
+
+/* Once, where it is the same along a dimension; of elements apart, what lies between them, up to a sector. */
+static double place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
+{
+    double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
+    int64_t least = 0;
+    for (int d = 0; d < box->rank; d++) {
+        int64_t stride = p->stride[d] < 0 ? -p->stride[d] : p->stride[d];
+        n *= stride == 0 ? 1 : (double)box->extent[d];
+        if (stride > 0 && box->extent[d] > 1 && (least == 0 || stride < least))
+            least = stride;
+    }
+    return least > 1 ? n * fmin((double)least, larger(OLY_GPU_SECTOR / size, 1)) : n;
+}
+
+double oly_gpu_tile_seconds(const oly_gpu_rates *r, const oly_tile_program *program, const oly_tile_work *w)
+{
+    double n = oly_box_elements(w->box.rank, w->box.extent), clocks = 0, bytes = 0, turned = 0;
+    for (int k = 0; k < program->n_instructions; k++)
+        clocks += oly_gpu_clocks(&program->instructions[k]);
+    for (int k = 0; k < program->n_loads + program->n_stores; k++) {
+        bool stores = k >= program->n_loads;
+        const oly_place *p = stores ? &w->stores[k - program->n_loads] : &w->loads[k];
+        int dtype = stores ? program->store_dtype[k - program->n_loads] : program->load_dtype[k];
+        bytes += place_bytes(&w->box, p, dtype);
+        turned += is_transposed(&w->box, p->stride);
+        clocks += 1;
+    }
+    return oly_gpu_kernel_seconds(r, bytes, larger(n * clocks, at_rate(n * turned, OLY_GPU_TRANSPOSED)));
+}
+
+/* -- reductions ------------------------------------------------------------------------------------------------------------ */
+
+double oly_gpu_reduce_seconds(const oly_gpu_rates *r, const oly_reduce_task *t)
+{
+    double kept = 1, n = oly_box_elements(t->rank, t->extent);
+    oly_dtype of = t->converts ? t->from : t->dtype;
+    double size = (double)oly_dtype_size(of);
+    int last = t->rank - 1;
+    for (int d = 0; d < t->rank; d++)
+        kept *= t->reduced[d] ? 1 : (double)t->extent[d];
+    while (last >= 0 && t->extent[last] == 1)
+        last--;
+    bool along = last < 0 || t->reduced[last];
+    double share = along ? OLY_GPU_REDUCE_ALONG : OLY_GPU_REDUCE_ACROSS;
+    bool in_parts = kept < OLY_REDUCE_PARTS && n > 1 << 16; /* a second kernel combines them */
+    if (in_parts)
+        share = OLY_GPU_REDUCE_WHOLE;
+    double bytes = n * size / share + kept * (double)oly_dtype_size(t->dtype);
+    double clocks = size == 1 ? at_rate(n, along ? OLY_GPU_REDUCED_BYTES : OLY_GPU_REDUCED_BYTES_ACROSS) : 2 * n;
+    return oly_gpu_kernel_seconds(r, bytes, clocks) + (in_parts ? OLY_GPU_KERNEL : 0);
+}
+
+/* -- products -------------------------------------------------------------------------------------------------------------- */
+
+/* The share of multiprocessors that have something to do: results are computed in tiles, few of them also divided along the terms, and all
+ * finish theirs together. */
+static double share_at_work(const oly_gpu_rates *r, double batches, double m, double n, double terms)
+{
+    enum { TERMS = 256 };
+    static const struct {
+        double side, share;
+    } tiles[] = {{128, 1}, {64, 0.9}, {32, 0.6}};
+    double most = 0;
+    for (size_t k = 0; k < sizeof tiles / sizeof *tiles; k++) {
+        double count = batches * ceil(m / tiles[k].side) * ceil(n / tiles[k].side);
+        double filled = batches * m * n / (count * tiles[k].side * tiles[k].side);
+        count *= count < 2 * r->processors ? larger(floor(terms / TERMS), 1) : 1;
+        double waves = count / (ceil(count / r->processors) * r->processors);
+        most = larger(most, tiles[k].share * waves * filled);
+    }
+    return most;
+}
+
+double oly_gpu_product_seconds(const oly_gpu_rates *r, const oly_gemm_task *t)
+{
+    enum { LARGE = 32 * 32 * 32, FEW = 16 };
+    double batches = (double)t->batch, size = (double)oly_dtype_size(t->dtype);
+    for (int k = 0; k < t->n_outer; k++)
+        batches *= (double)t->outer[k];
+    double m = (double)t->m, n = (double)t->n, terms = (double)t->k, work = m * n * terms;
+    double parts = t->dtype == OLY_COMPLEX64 || t->dtype == OLY_COMPLEX128 ? 4 : 1;
+    double a = t->a_batch == 0 ? 1 : batches, b = t->b_batch == 0 ? 1 : batches;
+    double bytes = (a * m * terms + b * n * terms + batches * m * n) * size, flops = 2 * batches * work * parts;
+    bool library = r->product[t->dtype] > 0 && work >= LARGE;
+    double rate =
+        library ? r->product[t->dtype] : r->flops32 * (work < LARGE ? OLY_GPU_SMALL_PRODUCT : OLY_GPU_OWN_PRODUCT);
+    if (bytes == 0)
+        return 0;
+    if (t->m < 4 || t->n < 4)
+        return OLY_GPU_KERNEL +
+               bytes / (r->memory * (t->m == 1 && t->n == 1 ? OLY_GPU_DOT_PRODUCT : OLY_GPU_VECTOR_PRODUCT));
+    if (work >= LARGE)
+        rate *= share_at_work(r, batches, m, n, library ? terms : 0);
+    return (library ? OLY_GPU_LIBRARY : OLY_GPU_KERNEL) +
+           larger(bytes / (r->memory * (t->k < FEW ? OLY_GPU_OUTER_PRODUCT : 1)), flops / rate);
+}
+
+/* -- copies ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_dense(int rank, const int64_t *extent, const int64_t *stride)
+{
+    int64_t expected = 1;
+    for (int d = rank - 1; d >= 0; expected *= extent[d--])
+        if (extent[d] > 1 && stride[d] != expected)
+            return false;
+    return true;
+}
+
+double oly_gpu_copy_seconds(const oly_gpu_rates *r, const oly_copy_task *t)
+{
+    oly_tile_box box = {.rank = t->rank};
+    double n = oly_box_elements(t->rank, t->extent);
+    for (int d = 0; d < t->rank; d++)
+        box.extent[d] = t->extent[d];
+    bool turned = is_transposed(&box, t->from_stride) || is_transposed(&box, t->to_stride);
+    bool dense = is_dense(t->rank, t->extent, t->from_stride) && is_dense(t->rank, t->extent, t->to_stride);
+    return oly_gpu_kernel_seconds(r, 2 * n * (double)t->element_bytes,
+                                  dense ? 0 : at_rate(n, turned ? OLY_GPU_TRANSPOSED : OLY_GPU_COPIED));
+}
+
+/* -- local operations ------------------------------------------------------------------------------------------------------ */
+
+static double elements_of(const oly_local_operand *x)
+{
+    return oly_box_elements(x->rank, x->extent);
+}
+
+static double bytes_of(const oly_local_operand *x)
+{
+    return elements_of(x) * (double)oly_dtype_size(x->dtype);
+}
+
+static double own_bytes(const oly_local_task *t)
+{
+    double bytes = bytes_of(&t->out);
+    for (int k = 0; k < t->n_in; k++)
+        bytes += bytes_of(&t->in[k]);
+    return bytes;
+}
+
+static bool is_across(const oly_local_operand *x, int dimension)
+{
+    for (int d = dimension + 1; d < x->rank; d++)
+        if (x->extent[d] > 1)
+            return true;
+    return false;
+}
+
+/* Radix sorts of long lines: three kernels for each pass over eight bits. */
+static double sort_seconds(const oly_gpu_rates *r, double elements, double length, double passes, double bytes)
+{
+    bool is_long = length > 2048;
+    double clocks = at_rate(elements, is_long ? OLY_GPU_SORTED_PASS : OLY_GPU_SORTED_SHORT);
+    if (!is_long)
+        return oly_gpu_kernel_seconds(r, 2 * bytes, clocks * passes);
+    return passes * (oly_gpu_kernel_seconds(r, 3 * bytes, clocks) + 2 * OLY_GPU_KERNEL);
+}
+
+static double order_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    const oly_local_operand *x = &t->in[0];
+    double passes = 0;
+    for (int k = 0; k < (t->op == OLY_LOCAL_ARGSORT ? t->n_in : 1); k++)
+        passes += (double)oly_dtype_size(t->in[k].dtype);
+    double more = t->op == OLY_LOCAL_SORT ? 0 : 4; /* positions travel along */
+    return sort_seconds(r, elements_of(x), (double)x->extent[t->dimension], passes,
+                        bytes_of(x) + more * elements_of(x)) +
+           (is_across(x, t->dimension) ? 2 * oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) : 0);
+}
+
+static double running_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    const oly_local_operand *x = &t->in[0];
+    double n = elements_of(x), rate = OLY_GPU_RUNNING_ALONG;
+    if (t->op == OLY_LOCAL_CUMLOGSUMEXP)
+        rate = OLY_GPU_RUNNING_LOGS;
+    else if (is_across(x, t->dimension))
+        rate = OLY_GPU_RUNNING_OVER;
+    else if (n == (double)x->extent[t->dimension])
+        rate = OLY_GPU_RUNNING;
+    return oly_gpu_kernel_seconds(r, 3 * bytes_of(x), at_rate(n, rate)) + OLY_GPU_KERNEL;
+}
+
+/* Rows are read whole; single elements cost what lies around them. */
+static double gather_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    const oly_local_operand *x = &t->in[0];
+    double indexes = 0, out = elements_of(&t->out), size = (double)oly_dtype_size(x->dtype);
+    for (int k = 1; k < t->n_in; k++)
+        indexes += bytes_of(&t->in[k]);
+    bool own = t->n_in > 1 && elements_of(&t->in[1]) >= out;
+    bool single = t->n_axes > 0 && t->axes[t->n_axes - 1] == x->rank - 1;
+    return oly_gpu_kernel_seconds(r,
+                                  out * (!single ? size
+                                         : own   ? OLY_GPU_PICKED
+                                                 : OLY_GPU_GATHERED) +
+                                      out * size + indexes,
+                                  2 * out);
+}
+
+/* Updates are sorted by their places. */
+static double scatter_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    const oly_local_operand *to = &t->in[0], *updates = &t->in[t->n_in - 1];
+    double places = t->n_in > 1 ? elements_of(&t->in[1]) : 0, bits = log2(larger(elements_of(to), 2));
+    double copied = oly_gpu_kernel_seconds(r, 2 * bytes_of(to), 0);
+    double sorted = t->op == OLY_LOCAL_SCATTER ? 0 : sort_seconds(r, places, places, ceil(bits / 8), 8 * places);
+    double apart = elements_of(updates) > 1.5 * places ? 2 * bytes_of(updates) : places * 2 * OLY_GPU_SECTOR;
+    return copied + OLY_GPU_SCATTERED * (sorted + oly_gpu_kernel_seconds(r, apart + bytes_of(updates), 0));
+}
+
+static double window_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    double taps = 1, out = elements_of(&t->out);
+    for (int d = 0; d < t->window->rank; d++)
+        taps *= (double)t->window->size[d];
+    if (t->op == OLY_LOCAL_CONVOLVE) {
+        double features = (double)t->in[1].extent[1];
+        double group = (double)t->in[1].extent[0] / larger((double)t->window->groups, 1);
+        if (features >= 8 && group >= 8)
+            return OLY_GPU_KERNEL + 2 * out * taps * features / (r->flops32 * OLY_GPU_CONVOLUTION);
+        taps *= features;
+    }
+    return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(out * taps, OLY_GPU_TAPS));
+}
+
+double oly_gpu_local_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    const oly_local_operand *x = &t->in[0];
+    if (t->op >= OLY_LOCAL_CONVOLVE)
+        return window_seconds(r, t);
+    switch (oly_local_way_of(t->op)) {
+    case OLY_LOCAL_ORDERS:
+    case OLY_LOCAL_LARGEST: return order_seconds(r, t);
+    case OLY_LOCAL_RUNS: return running_seconds(r, t);
+    case OLY_LOCAL_FINDS:
+        return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(elements_of(x), OLY_GPU_FOUND)) + OLY_GPU_KERNEL;
+    case OLY_LOCAL_SEARCHES: {
+        double steps = log2(larger((double)x->extent[x->rank - 1], 2));
+        return oly_gpu_kernel_seconds(r, own_bytes(t) + elements_of(&t->out) * steps * OLY_GPU_SECTOR / 2, 0);
+    }
+    case OLY_LOCAL_READS: return gather_seconds(r, t);
+    case OLY_LOCAL_WRITES:
+        return t->op == OLY_LOCAL_DYNAMIC_UPDATE ? oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) +
+                                                       oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->in[1]), 0)
+                                                 : scatter_seconds(r, t);
+    case OLY_LOCAL_CUTS:
+        return oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->out), at_rate(elements_of(&t->out), OLY_GPU_CUT));
+    default: return oly_gpu_kernel_seconds(r, own_bytes(t), 0);
+    }
+}
