@@ -33,8 +33,8 @@ typedef struct oly_device_access {
  * any exchange is made. */
 void oly_transport_choose(const oly_device_access *access);
 /* Where all devices of all ranks are on GPUs: chooses the way of messages between processes, the same on all ranks. NCCL, if every rank has it and
- * no two share a GPU; else MPI, from the memory of GPUs where it was found to take it, else staged in pinned memory. oly_transport_why
- * then says "NCCL 2.28.9", otherwise also why not. NULL: nothing changes. Collective, when the ranks have agreed on their platform and
+ * no two share a GPU; MPI, from the memory of GPUs where it was found to take it; MPI, staged in pinned memory: of several the cheapest, as
+ * measured now (OLYMPUS_GPU_MESSAGES). oly_transport_why says which one, its price or why it is the only one. NULL: nothing changes. Collective, when the ranks have agreed on their platform and
  * transport. fails OLY_TIMEOUT, OLY_MPI, OLY_MEMORY. */
 oly_status oly_transport_open(const oly_gpu_access *gpus);
 const char *oly_transport_why(void);
@@ -46,6 +46,8 @@ typedef enum oly_way {
     OLY_N_WAYS
 } oly_way;
 oly_way oly_transport_way(void);
+/* What a message by this way takes, as measured at start where there was a choice: seconds, and bytes per second. False: not measured. */
+bool oly_transport_price(double *latency, double *bandwidth);
 /* Before the platform ends, when no exchange is left. Collective unless something has failed. */
 void oly_transport_close(void);
 /* What a rank tells the others of its transport. */

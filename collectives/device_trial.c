@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The trial of MPI with memory of GPUs: a process of its own, which may crash. See device_trial.h. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "device_trial.h"
 #include "aware/outcome.h"
 #include "core/error.h"
 #include "own_program.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -116,6 +118,14 @@ static void try_once(const char *path, finding *f)
     for (size_t k = 0; f->tried && WIFEXITED(status) && k < sizeof outcomes / sizeof *outcomes; k++)
         if (outcomes[k].number == WEXITSTATUS(status))
             snprintf(f->why, sizeof f->why, "%s", outcomes[k].text);
+}
+
+bool oly_device_claim(void)
+{
+    int (*claims)(void);
+    void *function = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    memcpy(&claims, &function, sizeof claims);
+    return function && claims();
 }
 
 /* One trial serves all sessions of the process: MPI stays what it is, and a trial takes as long as a start of MPI. */

@@ -7,5 +7,7 @@
 
 /* Runs the program olyaware; `why` says what came of it. Takes a fraction of a second, and at most 20; once in a process that
  * learns something. Called by one thread, at the start of a session. */
+/* Does the MPI of this process say that it takes memory of GPUs? Costs nothing, and proves nothing. */
+bool oly_device_claim(void);
 bool oly_device_trial(char *why, size_t room);
 #endif

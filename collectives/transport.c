@@ -4,6 +4,7 @@
 #include "device_trial.h"
 #include "transport_gpu.h"
 #include "transport_nccl.h"
+#include "way_prices.h"
 #include "core/option.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@ static const oly_transport *chosen = &oly_transport_mpi, *registered;
 static const oly_device_access *device_access; /* NULL: host memory */
 static char why_chosen[300];
 static oly_way way = OLY_WAY_HOST;
+static oly_way_price price; /* of the way; not measured: it does not work */
+bool oly_transport_tries;
 static oly_transport between_gpus; /* the table in use, with numbers of this job */
 
 void oly_transport_register(const oly_transport *transport)
@@ -43,14 +46,17 @@ typedef struct found_aware {
     char why[160];
 } found_aware;
 
-/* Does MPI take memory of GPUs on all nodes? `why`: the first reason against it. The same on all ranks. */
-static oly_status find_aware(bool *yes, char *why, size_t room)
+/* Does MPI take memory of GPUs on all nodes? `why`: the first reason against it. The same on all ranks. Beside NCCL an MPI that does not even
+ * claim to is not tried, as a trial takes as long as a start of MPI. */
+static oly_status find_aware(bool beside_nccl, bool *yes, char *why, size_t room)
 {
     found_aware mine = {.yes = oly_option.cuda_aware != 0};
     size_t bytes = sizeof mine * (size_t)oly_world_size();
     *yes = false;
     if (!mine.yes)
         snprintf(mine.why, sizeof mine.why, "OLYMPUS_CUDA_AWARE=0");
+    else if (oly_option.cuda_aware == 1 && beside_nccl && !oly_device_claim())
+        mine.yes = false;
     else if (oly_option.cuda_aware == 1 && oly_world_node_rank() == 0)
         mine.yes = oly_device_trial(mine.why, sizeof mine.why);
     found_aware *all = oly_malloc(bytes);
@@ -67,36 +73,156 @@ static oly_status find_aware(bool *yes, char *why, size_t room)
     return st;
 }
 
-/* Without NCCL: `missing` says why. */
-static oly_status open_mpi(const char *missing)
+/* -- choosing a way --------------------------------------------------------------------------------------------------------- */
+
+/* The ways that all ranks can use, in the order in which they are taken where nothing is measured. */
+static const oly_way order[] = {OLY_WAY_NCCL, OLY_WAY_AWARE, OLY_WAY_STAGED};
+enum { N_ORDER = sizeof order / sizeof *order };
+static const char *const words[OLY_N_WAYS] = {
+    [OLY_WAY_NCCL] = "nccl", [OLY_WAY_AWARE] = "aware", [OLY_WAY_STAGED] = "staged"};
+
+typedef struct ways {
+    bool can[OLY_N_WAYS], measured;
+    oly_way_price price[OLY_N_WAYS];
+    char nccl[120]; /* its version, or why it is not there */
+    char aware[160];
+} ways;
+
+static const oly_transport *transport_of(oly_way of)
 {
-    char why[160] = "";
-    bool aware;
-    OLY_TRY(find_aware(&aware, why, sizeof why));
-    oly_gpu_messages_aware(aware);
-    use(&oly_transport_gpu, aware ? OLY_WAY_AWARE : OLY_WAY_STAGED);
-    if (aware)
-        snprintf(why_chosen, sizeof why_chosen, "CUDA-aware MPI (no NCCL: %s)", missing);
-    else
-        snprintf(why_chosen, sizeof why_chosen, "MPI and pinned memory (no NCCL: %s; %s)", missing, why);
+    return of == OLY_WAY_NCCL ? &oly_transport_nccl : &oly_transport_gpu;
+}
+
+/* OLYMPUS_GPU_MESSAGES: a way; OLY_N_WAYS: the first; OLY_WAY_HOST: the cheapest. Sums of NCCL's own need NCCL. */
+static oly_status way_wanted(oly_way *wanted)
+{
+    const char *text = oly_option.gpu_messages;
+    *wanted = oly_option.nccl_allreduce || strcmp(text, "first") == 0 ? OLY_N_WAYS : OLY_WAY_HOST;
+    for (int k = 0; k < N_ORDER; k++)
+        if (strcmp(text, words[order[k]]) == 0)
+            *wanted = order[k];
+    if (*wanted == OLY_WAY_HOST && *text && strcmp(text, "measured") != 0)
+        return oly_fail(OLY_INVALID,
+                        "OLYMPUS_GPU_MESSAGES=\"%s\": give measured, first, nccl, aware or staged (docs/gpu.md)", text);
     return OLY_OK;
+}
+
+static int count_ways(const ways *w)
+{
+    int n = 0;
+    for (int k = 0; k < N_ORDER; k++)
+        n += w->can[order[k]];
+    return n;
+}
+
+/* One that fails is not taken; the last one stays, as there must be one. */
+static oly_status measure_ways(const oly_gpu_access *gpus, ways *w)
+{
+    for (int k = 0; k < N_ORDER; k++) {
+        oly_way of = order[k];
+        if (!w->can[of])
+            continue;
+        oly_gpu_messages_aware(of == OLY_WAY_AWARE);
+        OLY_TRY(oly_way_measure(transport_of(of), of, gpus, &w->price[of]));
+        w->can[of] = w->price[of].works || of == OLY_WAY_STAGED;
+        w->measured = w->measured || w->price[of].works;
+        if (of == OLY_WAY_NCCL && !w->can[of]) {
+            oly_nccl_give_up();
+            snprintf(w->nccl, sizeof w->nccl, "it failed when it was tried");
+        }
+        if (of == OLY_WAY_AWARE && !w->can[of])
+            snprintf(w->aware, sizeof w->aware, "MPI with memory of GPUs failed when it was tried");
+    }
+    return OLY_OK;
+}
+
+/* The first of those that are about as cheap as the cheapest, so that runs of a job choose alike. */
+static oly_way cheapest(const ways *w)
+{
+    const double ALIKE = 1.2;
+    double least = 0;
+    for (int k = 0; k < N_ORDER; k++)
+        if (w->price[order[k]].works && (least == 0 || oly_way_compare(&w->price[order[k]]) < least))
+            least = oly_way_compare(&w->price[order[k]]);
+    for (int k = 0; k < N_ORDER; k++)
+        if (w->price[order[k]].works && oly_way_compare(&w->price[order[k]]) <= ALIKE * least)
+            return order[k];
+    return OLY_WAY_STAGED;
+}
+
+static oly_way first_way(const ways *w, oly_way wanted)
+{
+    if (wanted < OLY_N_WAYS && w->can[wanted])
+        return wanted;
+    for (int k = 0; k < N_ORDER; k++)
+        if (w->can[order[k]])
+            return order[k];
+    return OLY_WAY_STAGED;
+}
+
+static const char *name_of(const ways *w, oly_way of)
+{
+    return of == OLY_WAY_NCCL ? w->nccl : of == OLY_WAY_AWARE ? "CUDA-aware MPI" : "MPI and pinned memory";
+}
+
+/* "NCCL 2.28.9 (measured 24 GB/s, 15 us; MPI and pinned memory 9 GB/s, 30 us)"; what is not there, and why. */
+static void say_why(const ways *w, oly_way chosen_way)
+{
+    char told[60];
+    int n = snprintf(why_chosen, sizeof why_chosen, "%s", name_of(w, chosen_way));
+    const char *opens = " (";
+    if (w->price[chosen_way].works) {
+        oly_way_price_text(&w->price[chosen_way], told, sizeof told);
+        n += snprintf(why_chosen + n, sizeof why_chosen - (size_t)n, "%smeasured %s", opens, told);
+        opens = "; ";
+    }
+    for (int k = 0; k < N_ORDER && n < (int)sizeof why_chosen; k++) {
+        oly_way of = order[k];
+        if (of == chosen_way || !w->price[of].works)
+            continue;
+        oly_way_price_text(&w->price[of], told, sizeof told);
+        n += snprintf(why_chosen + n, sizeof why_chosen - (size_t)n, "%s%s %s", opens, name_of(w, of), told);
+        opens = "; ";
+    }
+    if (!w->can[OLY_WAY_NCCL] && n < (int)sizeof why_chosen) {
+        n += snprintf(why_chosen + n, sizeof why_chosen - (size_t)n, "%sno NCCL: %s", opens, w->nccl);
+        opens = "; ";
+    }
+    if (!w->can[OLY_WAY_NCCL] && !w->can[OLY_WAY_AWARE] && *w->aware && n < (int)sizeof why_chosen) {
+        n += snprintf(why_chosen + n, sizeof why_chosen - (size_t)n, "%s%s", opens, w->aware);
+        opens = "; ";
+    }
+    if (opens[0] == ';' && n < (int)sizeof why_chosen)
+        snprintf(why_chosen + n, sizeof why_chosen - (size_t)n, ")");
 }
 
 oly_status oly_transport_open(const oly_gpu_access *gpus)
 {
-    bool started = false;
-    char missing[120] = "";
+    ways w = {.can = {[OLY_WAY_STAGED] = true}};
+    oly_way wanted;
     if (!gpus || registered || !oly_world_has_peers())
         return OLY_OK;
+    OLY_TRY(way_wanted(&wanted));
     OLY_TRY(oly_gpu_messages_start(gpus));
-    oly_status st = oly_nccl_start(gpus, &started, missing, sizeof missing);
-    if (started) {
-        use(&oly_transport_nccl, OLY_WAY_NCCL);
-        snprintf(why_chosen, sizeof why_chosen, "%s", missing);
-        return OLY_OK;
-    }
-    oly_nccl_end();
-    return st == OLY_OK ? open_mpi(missing) : st;
+    oly_status st = oly_nccl_start(gpus, &w.can[OLY_WAY_NCCL], w.nccl, sizeof w.nccl);
+    if (!w.can[OLY_WAY_NCCL])
+        oly_nccl_end();
+    way = w.can[OLY_WAY_NCCL] ? OLY_WAY_NCCL : OLY_WAY_HOST; /* what is to be given back */
+    OLY_TRY(st);
+    bool settled = w.can[OLY_WAY_NCCL] && (wanted == OLY_N_WAYS || wanted == OLY_WAY_NCCL);
+    if (!settled)
+        OLY_TRY(find_aware(w.can[OLY_WAY_NCCL], &w.can[OLY_WAY_AWARE], w.aware, sizeof w.aware));
+    bool measures = wanted == OLY_WAY_HOST && count_ways(&w) > 1;
+    if (measures)
+        OLY_TRY(measure_ways(gpus, &w));
+    oly_way chosen_way = measures ? cheapest(&w) : first_way(&w, wanted);
+    if (way == OLY_WAY_NCCL && chosen_way != OLY_WAY_NCCL)
+        oly_nccl_end();
+    oly_gpu_messages_aware(chosen_way == OLY_WAY_AWARE);
+    use(transport_of(chosen_way), chosen_way);
+    price = w.price[chosen_way];
+    say_why(&w, chosen_way);
+    return OLY_OK;
 }
 
 void oly_transport_close(void)
@@ -105,7 +231,17 @@ void oly_transport_close(void)
         oly_nccl_end();
     oly_gpu_messages_end();
     way = OLY_WAY_HOST;
+    price = (oly_way_price){0};
     chosen = &oly_transport_mpi;
+}
+
+bool oly_transport_price(double *latency, double *bandwidth)
+{
+    if (!price.works)
+        return false;
+    *latency = oly_way_latency(&price);
+    *bandwidth = oly_way_bandwidth(&price);
+    return true;
 }
 
 bool oly_transport_adds(oly_dtype dtype)

@@ -103,6 +103,9 @@ typedef struct oly_transport {
 
 extern const oly_transport oly_transport_mpi, oly_transport_nccl;
 
+/* A transport is being tried: what fails is reported to nobody else, and messages can be exchanged after it. */
+extern bool oly_transport_tries;
+
 /* The transport of this job. */
 const oly_transport *oly_transport_get(void);
 /* Makes the next job's transport this one, in place of MPI. Before oly_init; NULL takes it back. For transports that are not part

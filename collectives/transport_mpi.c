@@ -42,7 +42,8 @@ static oly_status posted(const char *call, int code)
 {
     if (code == MPI_SUCCESS)
         return OLY_OK;
-    oly_world_break(OLY_MPI);
+    if (!oly_transport_tries)
+        oly_world_break(OLY_MPI);
     return oly_mpi_failed(call, code);
 }
 

@@ -82,7 +82,8 @@ static struct {
 static oly_status failed(const char *call, int result)
 {
     oly_status st = oly_fail(OLY_MPI, "%s: %s", call, job.nccl->GetErrorString(result));
-    oly_world_tell(st);
+    if (!oly_transport_tries)
+        oly_world_tell(st);
     return st;
 }
 
@@ -287,6 +288,11 @@ static void end_communicators(void)
             job.nccl->CommDestroy(job.comm[g]);
     if (entered)
         job.gpus->leave(0);
+}
+
+void oly_nccl_give_up(void)
+{
+    abort_all();
 }
 
 void oly_nccl_end(void)

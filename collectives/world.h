@@ -23,6 +23,7 @@ enum {
     OLY_TAG_INQUIRY, /* what ranks of other nodes are doing (inquiry.c) */
     OLY_TAG_CLOCK,   /* the time on another rank (clock.c) */
     OLY_TAG_BYTES,   /* bytes from one rank to another (clock.c) */
+    OLY_TAG_PRICE,   /* the first of OLY_N_WAYS tags: messages by which ways are measured (way_prices.c) */
 };
 /* A duplicate of MPI_COMM_WORLD, or of the program's communicator, that returns errors; MPI_COMM_NULL in a job of one rank. */
 MPI_Comm oly_world_comm(void);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=300
+# run: timeout=400
 # The ways of messages between emulated GPUs of different processes: NCCL, an MPI that takes memory of GPUs, MPI through pinned memory. Which one
 # a job has; exchanges and programs of the oracle on each; and faults on each: a rank that is killed, is stopped, never comes, makes another
 # call, or whose GPU fails ends the job within the time limit, with the message that CPUs have.
@@ -38,6 +38,33 @@ with 'OLYMPUS_NCCL=0 OLYMPUS_CUDA_AWARE=2' 40 2 "$build/examples/toy"
 status=$?
 ((status != 0 && status != 124)) && grep -q 'the host touches device memory' "$scratch/why"
 result $? 'one that does not, used without a trial, crashes'
+
+# -- by measured price: emulated ways take so many milliseconds for each message ------------------------------------------------------
+says 'the cheapest of three: NCCL' 'NCCL 2\.[0-9.]* \(measured .* us; CUDA-aware MPI .* us; MPI and pinned memory .* us\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_CUDA_AWARE=1 EMULATED_SLOW=aware:40,staged:40'
+says 'MPI from memory of GPUs' 'CUDA-aware MPI \(measured .*; NCCL 2\..*; MPI and pinned memory .*\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_CUDA_AWARE=1 EMULATED_SLOW=nccl:40,staged:80'
+says 'pinned memory' 'MPI and pinned memory \(measured .*; NCCL 2\..*; CUDA-aware MPI .*\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_CUDA_AWARE=1 EMULATED_SLOW=nccl:40,aware:40'
+grep -q 'all-reduce: sum over 2 devices .*, by MPI and pinned memory, [0-9.e+-]* GB/s measured\]' "$scratch/why"
+result $? 'explanations name the price'
+says 'the cheapest of two without NCCL' 'MPI and pinned memory \(measured .*; CUDA-aware MPI .*; no NCCL: OLYMPUS_NCCL=0\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured OLYMPUS_NCCL=0 EMULATED_CUDA_AWARE=1 EMULATED_SLOW=aware:40'
+says 'a way that hangs is not taken' 'MPI and pinned memory \(measured .*; no NCCL: it failed when it was tried\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_SLOW=nccl:1000000 OLYMPUS_TIMEOUT=10'
+says 'one that fails on a rank is not taken' 'MPI and pinned memory \(measured .*; no NCCL: it failed when it was tried\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_FAIL=nccl:3@1'
+says 'nor one whose failure is reported later' 'MPI and pinned memory \(measured .*; no NCCL: it failed when it was tried\)$' \
+    'OLYMPUS_GPU_MESSAGES=measured EMULATED_FAIL=nccl_async:9+@1'
+says 'one that is asked for' 'MPI and pinned memory$' 'OLYMPUS_GPU_MESSAGES=staged'
+says 'one that is asked for is not there' 'NCCL 2\.[0-9.]*$' 'OLYMPUS_GPU_MESSAGES=aware'
+with 'OLYMPUS_GPU_MESSAGES=fast' 40 2 "$build/examples/toy"
+grep -q 'OLYMPUS_GPU_MESSAGES="fast": give measured, first, nccl, aware or staged' "$scratch/why"
+result $? 'an unknown one is refused'
+with 'OLYMPUS_GPU_MESSAGES=measured EMULATED_CUDA_AWARE=1' 60 8 "$build/tests/test_gpu_between"
+result $? 'measured on 8x1'
+with 'OLYMPUS_GPU_MESSAGES=measured EMULATED_CUDA_AWARE=1' 60 3 "$build/tests/oracle" tests/oracle/toy
+result $? 'measured on three ranks: '"$(tail -n 1 "$scratch/why")"
 
 for way in nccl aware staged; do
     declare -A named=([nccl]=NCCL [aware]='CUDA-aware MPI' [staged]='MPI and pinned memory')

@@ -254,6 +254,7 @@ static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n
 bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
 
 /* Where devices are GPUs. What moves between processes moves on all by the same way; within one, GPUs read each other's memory. */
+static const char peer_copies[] = "peer copies";
 static const char *way_of(const oly_step *s)
 {
     static const char *const names[OLY_N_WAYS] = {[OLY_WAY_HOST] = "MPI",
@@ -265,7 +266,15 @@ static const char *way_of(const oly_step *s)
         return way_of(&s->stencil.margins[0]->steps[0]);
     if (!oly_plan_on_host || !oly_step_communicates(s))
         return NULL;
-    return apart ? names[oly_transport_way()] : "peer copies";
+    return apart ? names[oly_transport_way()] : peer_copies;
+}
+
+/* As it was measured; 0: it was not, or nothing goes that way. */
+static double rate_of(const char *way)
+{
+    double latency, bandwidth;
+    bool apart = way && strcmp(way, peer_copies) != 0;
+    return apart && oly_transport_price(&latency, &bandwidth) ? bandwidth : 0;
 }
 
 static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int branch, int depth, int64_t times)
@@ -282,6 +291,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .communicates = oly_step_communicates(s),
                                 .on_host = oly_plan_on_host && oly_plan_on_host(t->plan, s),
                                 .way = way_of(s),
+                                .way_rate = rate_of(way_of(s)),
                                 .group = group_of(t->plan, s),
                                 .seconds = oly_forecast_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));

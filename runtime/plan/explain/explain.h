@@ -36,6 +36,7 @@ typedef struct oly_told_step {
     bool communicates;
     bool on_host;    /* a device's share of it */
     const char *way; /* by which data moves, where devices are GPUs; else NULL */
+    double way_rate; /* bytes per second, as measured; 0: not measured */
     oly_told_group group;
     int n_reads, n_writes;
     const int *reads, *writes; /* slots, ascending */

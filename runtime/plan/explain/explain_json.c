@@ -228,6 +228,8 @@ static void transfer_json(writer *w, oly_told *told, const oly_told_step *s)
     }
     if (s->way)
         string(w, "way", s->way);
+    if (s->way_rate > 0)
+        number(w, "way_rate", s->way_rate);
     string(w, "why", oly_tell_transfer(told, s));
     close_list(w, "}");
 }

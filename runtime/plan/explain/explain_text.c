@@ -109,8 +109,11 @@ void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts)
     if (ts->communicates) {
         oly_text_add(t, "   [");
         oly_bytes_text(t, s->bytes);
-        oly_text_add(t, " per device in %d message%s, %d members%s%s]", s->messages, plural(s->messages),
+        oly_text_add(t, " per device in %d message%s, %d members%s%s", s->messages, plural(s->messages),
                      ts->group.members, ts->way ? ", by " : "", ts->way ? ts->way : "");
+        if (ts->way_rate > 0)
+            oly_text_add(t, ", %.3g GB/s measured", ts->way_rate / 1e9);
+        oly_text_add(t, "]");
     }
     if (ts->on_host)
         oly_text_add(t, "   [on the host]");

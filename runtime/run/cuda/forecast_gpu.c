@@ -146,6 +146,9 @@ static double copy_seconds(const oly_plan *plan, int n, const oly_copy_work *cop
 static double message_seconds(const oly_plan *plan, double bytes, int messages)
 {
     oly_way way = oly_transport_way();
+    double latency, bandwidth;
+    if (oly_transport_price(&latency, &bandwidth))
+        return messages * latency + bytes / bandwidth;
     oly_level level = oly_mesh_level(plan->mesh);
     double wire = oly_cost_transfer(level, bytes, messages), pci = bytes / now.rates[0].pci;
     if (way == OLY_WAY_NCCL && level != OLY_LEVEL_NETWORK)

@@ -50,6 +50,17 @@ static int fact_of(CUdevice_attribute attribute, int otherwise)
     return otherwise;
 }
 
+/* "nccl:20,staged:5": milliseconds for each message. */
+long emulated_slow(const char *way)
+{
+    const char *at = getenv("EMULATED_SLOW");
+    size_t n = strlen(way);
+    for (; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, way, n) == 0 && at[n] == ':')
+            return strtol(at + n + 1, NULL, 10);
+    return 0;
+}
+
 bool emulated_is_idle(void)
 {
     return number_of("EMULATED_IDLE", 0) != 0;

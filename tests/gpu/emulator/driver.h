@@ -26,8 +26,9 @@ EMULATED_EXPORT void emulated_unlock(void);
 /* -- faults.c: EMULATED_FAIL="alloc:7,launch:3+,lost:100@1": the 7th allocation, launches from the 3rd on, ... of rank 1 only ----- */
 /* Does this call of `kind` fail? */
 EMULATED_EXPORT bool emulated_fails(const char *kind);
+EMULATED_EXPORT long emulated_slow(const char *way);
 EMULATED_EXPORT bool emulated_is_idle(void); /* EMULATED_IDLE: kernels do nothing */
-int emulated_process_rank(void); /* as its launcher says; 0 */
+int emulated_process_rank(void);             /* as its launcher says; 0 */
 
 /* -- contexts (driver.c) ---------------------------------------------------------------------------------------------------------- */
 struct CUctx_st {

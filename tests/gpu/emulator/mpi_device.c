@@ -4,12 +4,14 @@
  * call or later, and does not wait for streams. EMULATED_CUDA_AWARE=2: it only claims to, and hands such addresses on (and a process
  * that does this crashes). */
 #define _GNU_SOURCE /* RTLD_NEXT */
+#include "driver.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -78,6 +80,7 @@ EXPORT int MPI_Isend(const void *from, int count, MPI_Datatype type, int to, int
         return isend(from, count, type, to, tag, comm, request);
     flight *f = begin((size_t)count);
     CUcontext context;
+    usleep((useconds_t)emulated_slow("aware") * 1000);
     if (!enter(from) || cuMemcpyDtoH(f->host, (CUdeviceptr)from, f->bytes) != CUDA_SUCCESS)
         return MPI_ERR_OTHER;
     cuCtxPopCurrent(&context);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #pragma GCC visibility push(default)
 #include <nccl.h>
@@ -69,6 +70,7 @@ typedef struct group_work {
     ncclComm_t comm;
     reduction *reductions;
     uint64_t turn;
+    struct timespec begun; /* EMULATED_SLOW */
     int n;
     operation op[];
 } group_work;
@@ -192,6 +194,19 @@ static void reduce_all(group_work *w)
     w->reductions = NULL;
 }
 
+/* A slow NCCL takes so long for each group, from when it could begin. */
+static bool is_too_early(group_work *w)
+{
+    struct timespec now;
+    long slow = emulated_slow("nccl");
+    if (slow == 0)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (w->begun.tv_sec == 0)
+        w->begun = now;
+    return (now.tv_sec - w->begun.tv_sec) * 1000 + (now.tv_nsec - w->begun.tv_nsec) / 1000000 < slow;
+}
+
 static bool run_group(emulated_work *work, CUcontext context)
 {
     group_work *w = (group_work *)work;
@@ -199,7 +214,7 @@ static bool run_group(emulated_work *work, CUcontext context)
     (void)context;
     if (w->comm->aborted)
         return true;
-    if (w->turn != w->comm->turn)
+    if (w->turn != w->comm->turn || is_too_early(w))
         return false;
     for (int k = 0; k < w->n; k++) {
         operation *op = &w->op[k];

@@ -3,6 +3,7 @@
 #include "driver.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void emulated_work_drop(emulated_work *work)
 {
@@ -103,6 +104,8 @@ static bool run_copy(emulated_work *work, CUcontext context)
         context->error = CUDA_ERROR_UNKNOWN;
         return true;
     }
+    if (emulated_slow("staged") > 0 && c->bytes >= 1 << 15 && emulated_pinned_has(c->to))
+        usleep((useconds_t)emulated_slow("staged") * 1000);
     for (size_t layer = 0; layer < c->layers; layer++)
         for (size_t row = 0; row < c->rows; row++) {
             char *to = emulated_memory_at("a copy", c->to + layer * c->to_layer + row * c->to_pitch, c->bytes, true);
