@@ -383,7 +383,7 @@ template <class A> struct alignas(16) few_elements {
     int32_t x;
     uint32_t lanes;
 };
-template <class A, bool DILATED>
+template <class A, int FEATURES, bool DILATED>
 OLY_DEVICE void sum_few(const oly_cuda_convolve_task &t, const few_elements<A> *of, int n, const place<A> &p,
                         const A *const *x, A *sum)
 {
@@ -392,7 +392,7 @@ OLY_DEVICE void sum_few(const oly_cuda_convolve_task &t, const few_elements<A> *
         int32_t at = DILATED ? (p.at + e.x) >> t.shift : e.x;
         bool inside = DILATED ? is_element(t, p, e.lanes) : is_inside(t, p, e.lanes);
         OLY_UNROLL
-        for (int k = 0; k < EACH; k++) {
+        for (int k = 0; k < FEATURES; k++) {
             A v = 0;
             if (inside)
                 v = x[k][at];
@@ -429,9 +429,11 @@ template <class A> OLY_DEVICE void convolve_few(const oly_cuda_convolve_task &t,
             }
             oly_barrier();
             if (t.shift)
-                sum_few<A, true>(t, of, most, p, x, sum);
+                sum_few<A, EACH, true>(t, of, most, p, x, sum);
+            else if (row + 1 < features)
+                sum_few<A, EACH, false>(t, of, most, p, x, sum);
             else
-                sum_few<A, false>(t, of, most, p, x, sum);
+                sum_few<A, 1, false>(t, of, most, p, x, sum);
         }
         A *to = t.parts > 1 ? (A *)t.partial + (int64_t)part * features * t.columns : (A *)t.out;
         int batch = column / t.places;

@@ -127,20 +127,20 @@ template <class T, int SIDE> OLY_DEVICE void transpose(const oly_cuda_copy_task 
         oly_barrier();
     }
 }
-#define TRANSPOSE(name, T, SIDE, blocks)                                                                               \
-    OLY_KERNEL_BLOCK_BOUNDED(oly_transpose_##name, oly_cuda_copy_task, OLY_CUDA_THREADS, blocks)                       \
+#define TRANSPOSE(name, T, SIDE)                                                                                       \
+    OLY_KERNEL_BLOCK_BOUNDED(oly_transpose_##name, oly_cuda_copy_task, OLY_CUDA_THREADS, 4)                            \
     {                                                                                                                  \
         OLY_SHARED(T, tile, SIDE *(SIDE + 1));                                                                         \
         transpose<T, SIDE>(task, (T(*)[SIDE + 1]) tile);                                                               \
     }
-TRANSPOSE(1, uint8_t, 32, 8)
-TRANSPOSE(2, uint16_t, 32, 8)
-TRANSPOSE(4, uint32_t, 32, 8)
-TRANSPOSE(8, uint64_t, 32, 5)
-TRANSPOSE(16, oly_sixteen_apart, 32, 4)
-TRANSPOSE(wide_1, uint8_t, 64, 4)
-TRANSPOSE(wide_2, uint16_t, 64, 5)
-TRANSPOSE(wide_4, uint32_t, 64, 5)
+TRANSPOSE(1, uint8_t, 32)
+TRANSPOSE(2, uint16_t, 32)
+TRANSPOSE(4, uint32_t, 32)
+TRANSPOSE(8, uint64_t, 32)
+TRANSPOSE(16, oly_sixteen_apart, 32)
+TRANSPOSE(wide_1, uint8_t, 64)
+TRANSPOSE(wide_2, uint16_t, 64)
+TRANSPOSE(wide_4, uint32_t, 64)
 
 /* -- fills ----------------------------------------------------------------------------------------------------------------------- */
 template <class T> OLY_DEVICE void fill(const oly_cuda_fill_task &t)

@@ -80,5 +80,5 @@ template <class X> OLY_DEVICE void rows(const oly_cuda_reduce_task &t)
         X::write(t, number, sum);
     }
 }
-#define ROWS(name) OLY_KERNEL_BOUNDED(name, oly_cuda_reduce_task, OLY_CUDA_THREADS, 5)
+#define ROWS(name) OLY_KERNEL(name, oly_cuda_reduce_task)
 OLY_REDUCE_KERNELS(ROWS, rows)

@@ -23,7 +23,6 @@ enum {
     MOST_AT_ONCE = 16,      /* elements of a thread */
     MOST_WORDS = 24,        /* of 4 bytes that are loaded for them */
     SHORT_WORK = 150,       /* of an element: then so few registers are used that four blocks have room */
-    MOST_JOINED = 8192,     /* results of pieces that a block joins */
     APART = 2048,           /* elements of a unit where nothing is reduced */
 };
 
@@ -512,17 +511,18 @@ static char *make_text(const void *of)
 /* Memory for the results of pieces, where there are any; few are joined by the kernel itself. */
 static oly_status reserve(const oly_cuda_launcher *l, oly_row_chain *c, int64_t pieces)
 {
-    bool reduces = false;
     for (int k = 0; k < c->form.n_parts; k++)
         if (c->form.parts[k].reduces && c->form.pieces) {
             void *at, *between;
+            int64_t parts = oly_reduce_divide(c->parts[k].task).parts,
+                    wide = oly_larger(4, (int64_t)oly_dtype_size(c->parts[k].task->dtype));
             OLY_TRY(oly_cuda_reduce_scratch(l, c->parts[k].task, c->rows * pieces, &at, &between));
             c->base[c->form.parts[k].store[0]] = at;
             c->between[k] = between;
-            c->joined = oly_reduce_divide(c->parts[k].task).parts;
-            reduces = true;
+            c->joined = parts;
+            c->joining = oly_larger(c->joining, c->rows * (pieces + parts) * wide);
         }
-    if (reduces && l->ticket && c->rows * pieces <= MOST_JOINED)
+    if (c->joining > 0 && c->joining <= MOST_SHARED && l->ticket)
         OLY_TRY(l->ticket(l->context, &c->ticket));
     c->form.last = c->ticket != NULL;
     return OLY_OK;
@@ -560,7 +560,7 @@ oly_status oly_cuda_row_chain(const oly_cuda_launcher *l, int n, const oly_cuda_
     if (launch.task_bytes == 0)
         return OLY_OK;
     launch.blocks = blocks_of(l, &c, c.rows * pieces);
-    launch.shared = (unsigned)shared_of(&c);
+    launch.shared = (unsigned)(c.form.last ? oly_larger(shared_of(&c), c.joining) : shared_of(&c));
     for (int k = 0; k < n; k++)
         instructions += parts[k].program ? parts[k].program->n_instructions : 1;
     oly_cuda_generated generated = {.key = key,

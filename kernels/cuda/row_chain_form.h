@@ -65,8 +65,9 @@ typedef struct oly_row_chain {
     int64_t rows, n, unit; /* elements of a row, and of a unit */
     int64_t extent[OLY_MAX_RANK];
     int64_t joined;               /* form.last: parts of a row whose results are joined last */
+    int64_t joining;              /* and the bytes of shared memory that this takes */
     uint32_t *ticket;             /* form.last */
-    char *between[OLY_ROW_PARTS]; /* form.last: memory for the results of parts */
+    char *between[OLY_ROW_PARTS]; /* otherwise: memory for the results of the next stage */
     char *base[OLY_ROW_VALUES];
     int64_t stride[OLY_ROW_VALUES][OLY_MAX_RANK];
 } oly_row_chain;

@@ -69,7 +69,6 @@ size_t oly_row_chain_task(const oly_row_chain *c, int64_t capacity, void *task)
     }
     for (int k = 0; form->last && k < form->n_parts; k++)
         if (form->parts[k].reduces) {
-            add_field(&f, (uint64_t)(uintptr_t)c->between[k]);
             add_field(&f, (uint64_t)(uintptr_t)c->parts[k].out);
         }
     for (int k = 0; k < form->n_parts; k++)
@@ -113,7 +112,7 @@ static void write_task(writer *w)
         oly_text_add(&w->text, "    int64_t rows, joined;\n    uint32_t *ticket;\n");
     for (int k = 0; f->last && k < f->n_parts; k++)
         if (f->parts[k].reduces)
-            oly_text_add(&w->text, "    char *between%d, *out%d;\n", k, k);
+            oly_text_add(&w->text, "    char *out%d;\n", k);
     for (int k = 0; k < f->n_parts; k++)
         for (int i = 0; w->c->parts[k].program && i < w->c->parts[k].program->n_instructions; i++)
             if (w->c->parts[k].program->instructions[i].op == OLY_TILE_splat)
@@ -441,9 +440,9 @@ static void write_end(writer *w)
         oly_text_add(
             &w->text,
             "    typedef oly_accumulator<%s>::type A%d;\n"
-            "    oly_join_pieces<%s, %d>((const A%d *)task.base%d, (A%d *)task.between%d, (%s *)task.out%d, task.rows, "
+            "    oly_join_pieces<%s, %d>((const A%d *)task.base%d, (A%d *)memory, (%s *)task.out%d, task.rows, "
             "task.pieces, task.joined);\n",
-            name, k, name, s->combiner, k, out, k, k, type_of(w, out), k);
+            name, k, name, s->combiner, k, out, k, type_of(w, out), k);
     }
 }
 

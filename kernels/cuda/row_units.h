@@ -178,7 +178,7 @@ template <int join, class A> OLY_DEVICE A oly_tree(const A *in, int64_t begin, i
     OLY_NO_UNROLL
     for (int64_t i = begin; i < end; i += OLY_WARP) {
         const int64_t at = i + oly_lane();
-        A x = oly_load_shared_by_blocks(in + (at < end ? at : i));
+        A x = in[at < end ? at : i];
         if (end - i < OLY_WARP) {
             level[held++] = oly_some_lanes<join>(x, (int)(end - i));
             break;
@@ -198,29 +198,57 @@ template <int join, class A> OLY_DEVICE A oly_tree(const A *in, int64_t begin, i
     return right;
 }
 
-/* By all threads of a block: the pieces' results, in `parts` parts whose results lie in `between`, to a result for each row. */
-template <int dtype, int join, class A, class T>
-OLY_DEVICE void oly_join_pieces(const A *in, A *between, T *out, int64_t rows, int64_t pieces, int64_t parts)
+/* The same by a thread. */
+template <int join, class A> OLY_DEVICE A oly_short_tree(const A *in, int64_t begin, int64_t end)
 {
-    const int warps = oly_threads() / OLY_WARP;
+    A level[8];
+    int held = 0;
     OLY_NO_UNROLL
-    for (int64_t s = oly_warp(); s < rows * parts; s += warps) {
-        const int64_t row = s / parts, part = s - row * parts;
-        const A all = oly_tree<join>(in + row * pieces, pieces * part / parts, pieces * (part + 1) / parts);
-        if (oly_lane() == 0 && parts > 1)
-            between[s] = all;
-        else if (oly_lane() == 0)
-            out[row] = oly_as<T>(oly_bits_value(oly_result_bits<dtype>(all)));
+    for (int64_t i = begin; i < end; i++) {
+        A x = in[i];
+        OLY_NO_UNROLL
+        for (int64_t bits = i - begin; bits & 1; bits >>= 1)
+            x = oly_joined<join>(level[--held], x);
+        level[held++] = x;
     }
-    if (parts == 1)
-        return;
+    A right = level[--held];
+    OLY_NO_UNROLL
+    while (held > 0)
+        right = oly_joined<join>(level[--held], right);
+    return right;
+}
+
+/* By all threads of a block: the pieces' results, in `parts` parts, to a result for each row. Shared memory has room for all of these and
+ * those of the parts. */
+template <int dtype, int join, class A, class T>
+OLY_DEVICE void oly_join_pieces(const A *in, A *shared, T *out, int64_t rows, int64_t pieces, int64_t parts)
+{
+    enum { SHORT = 8 };
+    const int warps = oly_threads() / OLY_WARP;
+    const bool by_thread = (pieces + parts - 1) / parts <= SHORT;
+    const int64_t step = by_thread ? oly_threads() : warps;
+    A *between = shared + rows * pieces;
+    OLY_NO_UNROLL
+    for (int64_t i = oly_thread(); i < rows * pieces; i += oly_threads())
+        shared[i] = oly_load_shared_by_blocks(in + i);
+    oly_barrier();
+    OLY_NO_UNROLL
+    for (int64_t s = by_thread ? oly_thread() : oly_warp(); s < rows * parts; s += step) {
+        const int64_t row = s / parts, part = s - row * parts;
+        const int64_t begin = pieces * part / parts, end = pieces * (part + 1) / parts;
+        const A *of = shared + row * pieces;
+        const A all = by_thread ? oly_short_tree<join>(of, begin, end) : oly_tree<join>(of, begin, end);
+        if (by_thread || oly_lane() == 0)
+            between[s] = all;
+    }
     oly_barrier();
     OLY_NO_UNROLL
     for (int64_t row = oly_warp(); row < rows; row += warps) {
-        const A all = oly_tree<join>(between + row * parts, 0, parts);
+        const A all = oly_tree<join>((const A *)between + row * parts, 0, parts);
         if (oly_lane() == 0)
             out[row] = oly_as<T>(oly_bits_value(oly_result_bits<dtype>(all)));
     }
+    oly_barrier(); /* shared memory is used again */
 }
 
 /* Is this block the last one to get here? Asked by all threads, once in a launch; what the others have written before is there then. The

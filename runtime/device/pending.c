@@ -157,11 +157,14 @@ static oly_status settle_device(int device)
     uint64_t runs = take_runs(device, &oldest);
     if (runs == 0) /* another thread has reported it */
         return st;
+    oly_short_lock_take(&all.lock);
+    void (*failed)(oly_status, oly_site) = all.failed;
+    oly_short_lock_give(&all.lock);
     char more[300];
     snprintf(more, sizeof more, "; in this call or one of those after it (%" PRIu64 "), " HOW_TO_KNOW, runs - 1);
     if (runs > 1)
         add_to_message(st, more);
-    all.failed(st, oldest);
+    failed(st, oldest);
     return st;
 }
 

@@ -349,6 +349,40 @@ static void few_launches(void **state)
     }
 }
 
+/* Rows of many pieces, which the block that ends last joins: by threads and by warps, in one part and in several. */
+static void of_pieces(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_mul(in[0], 3);
+    out[0] = oly_sum(oly_mul(in[0], x), OLY_AXES(-1));
+    out[1] = oly_max(x, OLY_AXES(-1));
+}
+
+static void many_pieces(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 65 * 4096 + 5}, {1, 4097}, {1, 2500000}, {3, 300000}, {50, 9000}};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT16, OLY_FLOAT32, OLY_FLOAT64, OLY_BFLOAT16};
+    for (int k = 0; k < 5; k++)
+        OLY_SCOPE
+        {
+            char name[64];
+            snprintf(name, sizeof name, "pieces of %d x %d", (int)shapes[k][0], (int)shapes[k][1]);
+            oly_array x = oly_random_normal(oly_random_key(k), OLY_FLOAT32, shapes[k][0], shapes[k][1]);
+            x = oly_astype(x, dtypes[k]);
+            oly_block_until_ready(x);
+            results one = {0}, several = {0};
+            int64_t before = chains();
+            call(of_pieces, NULL, 1, &x, 2, SEPARATE, 1, &several);
+            call(of_pieces, NULL, 1, &x, 2, 0, 1, &one);
+            if (on_gpu() && chains() == before)
+                fail_msg("%s: nothing was launched together", name);
+            compare(name, 2, &one, &several);
+            release(&one);
+            release(&several);
+        }
+}
+
 /* Results in the memory of operands, and operands that cannot be read by rows. */
 static void memory_of_operands(void **state)
 {
@@ -378,6 +412,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(programs_of_people, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(many_pieces, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(few_launches, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(memory_of_operands, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(drawn_programs, check_start_wide, check_close)};
