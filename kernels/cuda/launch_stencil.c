@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches of stencils (stencil.cu, or the kernel of stencil_text.c where it has been compiled). The steps of a pass are divided among launches, each of as many as suits the shared memory of a block;
- * what is between two launches is in scratch memory, of the field's shape. No value depends on the division. */
+/* Launches of stencils: the kernel of stencil_wave_text.c or stencil_text.c where it has been compiled, else those of stencil.cu. The steps
+ * of a pass are divided among launches, each of as many as suit its kernel; what is between two launches is in scratch memory, of the
+ * field's shape. No value depends on the division. */
 #include "cuda/launching.h"
 #include "cuda/stencil_task.h"
 #include "core/error.h"
 #include "core/min_max.h"
 #include "core/optimisation.h"
 #include "cuda/stencil_text.h"
+#include "cuda/stencil_wave_text.h"
 #include <string.h>
 
 enum { SHARED_BYTES = 48 << 10, MOST_STEPS = 64 };
@@ -166,14 +168,21 @@ typedef struct pass {
     void *destination;
     char *between[2]; /* scratch memory of the field's shape */
     int turn, left;   /* steps */
+    int wave_steps;   /* of a launch of stencil_wave_text.c; 0: there is none */
 } pass;
 
-/* The next launch computes so many steps at most, divided evenly. The last one writes the destination, others what is between. */
-static oly_status set_launch(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t, int most)
+/* The steps of the next launch, of at most so many in each: divided evenly. */
+static int evenly(int left, int most)
+{
+    int launches = (left + most - 1) / most;
+    return (left + launches - 1) / launches;
+}
+
+/* The next launch computes so many steps. The last one writes the destination, others what is between. */
+static oly_status set_launch(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t, int steps)
 {
     const oly_stencil_field *f = p->field;
-    int launches = (p->left + most - 1) / most;
-    t->steps = (p->left + launches - 1) / launches;
+    t->steps = steps;
     set_part(p->stencil, f, t, p->left - t->steps);
     memcpy(t->destination_stride, t->source_stride, sizeof t->destination_stride); /* of another attempt */
     if (t->steps == p->left) {
@@ -188,18 +197,30 @@ static oly_status set_launch(const oly_cuda_launcher *l, pass *p, oly_cuda_stenc
     return OLY_OK;
 }
 
+/* By a kernel made for the taps; *launched: false: there is none (yet). */
+static oly_status start_generated(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t, bool *launched)
+{
+    const oly_stencil *s = p->stencil;
+    if (!l->generated || !oly_enabled(OLY_OPTIMISATION_STENCIL_PATCHES))
+        return OLY_OK;
+    if (p->wave_steps > 0) {
+        OLY_TRY(set_launch(l, p, t, p->left < p->wave_steps ? p->left : p->wave_steps));
+        return oly_cuda_wave(l, s, t, launched);
+    }
+    int most = oly_cuda_patch_steps(s, t, p->left);
+    if (most < 1)
+        return OLY_OK;
+    OLY_TRY(set_launch(l, p, t, evenly(p->left, most)));
+    return oly_cuda_patch_fits(s, t) ? oly_cuda_patch(l, s, t, launched) : OLY_OK;
+}
+
 static oly_status start_steps(const oly_cuda_launcher *l, pass *p, oly_cuda_stencil_task *t)
 {
     bool launched = false;
-    int most = oly_cuda_patch_steps(p->stencil, t, p->left);
-    if (l->generated && most > 0 && oly_enabled(OLY_OPTIMISATION_STENCIL_PATCHES)) {
-        OLY_TRY(set_launch(l, p, t, most));
-        if (oly_cuda_patch_fits(p->stencil, t))
-            OLY_TRY(oly_cuda_patch(l, p->stencil, t, &launched));
-    }
+    OLY_TRY(start_generated(l, p, t, &launched));
     if (launched)
         return OLY_OK;
-    OLY_TRY(set_launch(l, p, t, best_steps(p->stencil, t, p->left)));
+    OLY_TRY(set_launch(l, p, t, evenly(p->left, best_steps(p->stencil, t, p->left))));
     return start(l, p->stencil, t);
 }
 
@@ -213,6 +234,8 @@ oly_status oly_cuda_stencil(const oly_cuda_launcher *l, const oly_stencil *s, co
             return OLY_OK;
     set_reach(s, &first);
     set_field(s, f, &first);
+    set_part(s, f, &first, 0);
+    p.wave_steps = oly_cuda_wave_steps(l, s, &first, steps);
     for (const char *from = source; p.left > 0; p.turn ^= 1) {
         oly_cuda_stencil_task t = first;
         t.source = from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several steps of a linear stencil in one or two dimensions, or one in three, as one generated kernel: each thread keeps a patch of the field in registers
- * through all steps, lanes exchange columns by shuffles, warps rows through shared memory. The text depends on the type and the places of
- * taps; coefficients, boxes and the number of steps are in the task. Called by launch_stencil.c, which has a kernel for everything
- * else, and until this one is compiled. */
+/* Several steps of a linear stencil in one or two dimensions, or one in three, as one generated kernel: each thread keeps a patch of the
+ * field in registers through all steps, lanes exchange columns by shuffles, warps rows through shared memory. The text depends on the type
+ * and the places of taps; coefficients, boxes and the number of steps are in the task. Called by launch_stencil.c for what is not for
+ * stencil_wave_text.h; it has a kernel for everything else, and until this one is compiled. */
 #ifndef OLY_CUDA_STENCIL_TEXT_H
 #define OLY_CUDA_STENCIL_TEXT_H
 #include "cuda/launch.h"

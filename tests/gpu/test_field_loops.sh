@@ -46,6 +46,13 @@ for program in gray_scott maxwell2d; do
     EMULATED_RACES=1 OLYMPUS_COMPILE_AFTER=0 gpu 1x4 "$build/examples/$program" --size 40 --steps 6 --png "$scratch/p.png" >"$scratch/why" 2>&1
     result $? "no races in the kernel of $program"
 done
+for program in heat2d:--size:300:--steps:40:--png:"$scratch/p.png" heat3d:--size:40:--steps:9; do # by kernels made for their taps
+    IFS=: read -ra words <<<"$program"
+    OLYMPUS_PLATFORMS=cpu on 1x2 "$build/examples/${words[0]}" "${words[@]:1}" 2>"$scratch/why" | text_of >"$scratch/wanted"
+    EMULATED_RACES=1 OLYMPUS_COMPILE_AFTER=0 gpu 1x2 "$build/examples/${words[0]}" "${words[@]:1}" 2>"$scratch/why" | text_of >"$scratch/got"
+    diff "$scratch/wanted" "$scratch/got" >>"$scratch/why"
+    result $? "no races in the kernels of ${words[0]}, and the CPU's values"
+done
 EMULATED_FAIL=nvrtc:1+ OLYMPUS_KERNEL_CACHE=0 OLYMPUS_COMPILE_AFTER=0 gpu 1x4 "$build/examples/gray_scott" --size 40 --steps 6 --png "$scratch/p.png" >"$scratch/why" 2>&1 &&
     grep -q 'is interpreted' "$scratch/why" && grep -q 'plain loop on one core: [0-9.]*e-0[67]' "$scratch/why"
 result $? 'a compiler that fails: stage by stage'

@@ -5,11 +5,13 @@
 static oly_stencil draw_stencil(int rank)
 {
     int reach = random_below(4) ? 1 : 1 + random_below(4);
+    bool star = random_below(2); /* taps along one dimension each */
     oly_stencil s = {.dtype = random_below(2) ? OLY_FLOAT32 : OLY_FLOAT64, .rank = rank, .n_taps = 1 + random_below(9)};
     for (int t = 0; t < s.n_taps; t++) {
         s.coefficient[t] = (double)(float)(random_below(200) - 100) / 256;
+        int along = random_below(rank);
         for (int d = 0; d < rank; d++) {
-            s.offset[t][d] = random_below(2) ? 0 : random_below(2 * reach + 1) - reach;
+            s.offset[t][d] = (star ? d != along : random_below(2)) ? 0 : random_below(2 * reach + 1) - reach;
             int size = abs(s.offset[t][d]);
             s.radius[d] = size > s.radius[d] ? size : s.radius[d];
         }
@@ -17,13 +19,14 @@ static oly_stencil draw_stencil(int rank)
     return s;
 }
 
-/* A device's block of a field: it may begin at the field's edge or at a neighbour. */
-static oly_stencil_field draw_field(const oly_stencil *s, int steps)
+/* A device's block of a field: it may begin at the field's edge or at a neighbour. large: columns and rows of several tiles. */
+static oly_stencil_field draw_field(const oly_stencil *s, int steps, bool large)
 {
-    static const int longest[] = {0, 4000, 150, 40};
+    static const int longest[] = {0, 4000, 150, 40}, columns[] = {0, 8000, 600, 300}, rows[] = {0, 0, 90, 30};
     oly_stencil_field f = {.extent = {0}};
     for (int d = 0; d < s->rank; d++) {
-        int64_t margin = (int64_t)steps * s->radius[d], own = 1 + random_below(longest[s->rank]);
+        int most = !large ? longest[s->rank] : d == s->rank - 1 ? columns[s->rank] : d ? 120 : rows[s->rank];
+        int64_t margin = (int64_t)steps * s->radius[d], own = 1 + random_below(most) + (large ? most / 2 : 0);
         int64_t below = random_below(2) ? margin : 0, above = random_below(2) ? margin : 0;
         f.extent[d] = below + own + above;
         f.write_lo[d] = below;
@@ -57,12 +60,12 @@ typedef struct drawn_pass {
     char *source, *cpu, *gpu;
 } drawn_pass;
 
-static drawn_pass draw_pass(int most_rank)
+static drawn_pass draw_pass(int most_rank, bool large)
 {
     drawn_pass p = {.stencil = draw_stencil(1 + random_below(most_rank)), .results = 1};
     const oly_stencil *s = &p.stencil;
     p.steps = 1 + random_below(s->rank == 1 ? 80 : s->rank == 2 ? 20 : 5);
-    p.field = draw_field(s, p.steps);
+    p.field = draw_field(s, p.steps, large);
     int64_t n = 1;
     for (int d = 0; d < s->rank; d++) {
         n *= p.field.extent[d];
@@ -112,7 +115,7 @@ static const oly_cuda_launcher refusing = {
 
 static void one(int round)
 {
-    drawn_pass p = draw_pass(3);
+    drawn_pass p = draw_pass(3, false);
     start_pass(round % 2 ? &refusing : &launcher, &p);
     end_pass(&p, round);
     free_kept();
@@ -137,7 +140,7 @@ static void generated_stencils(void **state)
     assert_non_null(p);
     collected_begin();
     for (int k = 0; k < rounds; k++) {
-        p[k] = draw_pass(3);
+        p[k] = draw_pass(3, k % 2);
         start_pass(&collecting, &p[k]);
     }
     assert_true(collected.n_kernels > rounds / 4);

@@ -22,6 +22,14 @@ static oly_status launch(void *context, const oly_cuda_launch *x)
     return start(l, x, f);
 }
 
+/* More shared memory than every GPU has has to be asked for. False: this GPU has less. */
+static bool has_shared(CUfunction f, unsigned bytes)
+{
+    enum { WITHOUT_ASKING = 48 << 10 };
+    return bytes <= WITHOUT_ASKING || oly_driver.cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                                    (int)bytes) == CUDA_SUCCESS;
+}
+
 static oly_status generated(void *context, const oly_cuda_generated *g, const oly_cuda_launch *x, bool *launched)
 {
     const oly_cuda_launching *l = context;
@@ -33,8 +41,8 @@ static oly_status generated(void *context, const oly_cuda_generated *g, const ol
                                     .text = g->text,
                                     .of = g->of};
     CUfunction f = oly_cuda_generated_function(l->device->gpu, &source);
-    *launched = f != NULL;
-    return f ? start(l, x, f) : OLY_OK;
+    *launched = f != NULL && has_shared(f, x->shared);
+    return *launched ? start(l, x, f) : OLY_OK;
 }
 
 static oly_status constant(void *context, const void *data, size_t bytes, const void **at)
