@@ -240,6 +240,64 @@ static void last_words(size_t number, void (*breach)(void), const char *setting,
         fail_msg("breach %zu: status %#x, not ended by the emulator: %s", number, (unsigned)status, text);
 }
 
+/* A loop in a graph whose body is one kernel with the handle of a condition. */
+static void count_down(CUgraph graph, CUgraphConditionalHandle loops, CUgraphConditionalHandle sets)
+{
+    CUgraphExec exec;
+    CUgraphNode loop, step;
+    CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    p.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){loops, CU_GRAPH_COND_TYPE_WHILE, 1, NULL, context};
+    DO(cuGraphAddNode(&loop, graph, NULL, NULL, 0, &p));
+    toy_task task = {(float *)numbers(), NULL, 0, 0, 0, 0, sets};
+    void *parameters[] = {&task};
+    CUDA_KERNEL_NODE_PARAMS body = {
+        .func = function("toy_count_down"), 1, 1, 1, 32, 1, 1, 0, parameters, NULL, NULL, NULL};
+    DO(cuGraphAddKernelNode(&step, p.conditional.phGraph_out[0], NULL, 0, &body));
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuGraphLaunch(exec, stream()));
+    cuCtxSynchronize();
+}
+
+static CUgraph graph_with(CUgraphConditionalHandle *handle)
+{
+    CUgraph graph;
+    DO(cuGraphCreate(&graph, 0));
+    DO(cuGraphConditionalHandleCreate(handle, graph, context, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    return graph;
+}
+
+static void condition_of_another_graph(void)
+{
+    CUgraphConditionalHandle own, other;
+    CUgraph graph = graph_with(&own);
+    graph_with(&other);
+    count_down(graph, own, other);
+}
+
+static void loop_of_another_graph(void)
+{
+    CUgraphConditionalHandle own, other;
+    CUgraph graph = graph_with(&own);
+    graph_with(&other);
+    count_down(graph, other, other);
+}
+
+static void condition_of_two_loops(void)
+{
+    CUgraphConditionalHandle own;
+    CUgraph graph = graph_with(&own);
+    count_down(graph, own, own);
+    count_down(graph, own, own);
+}
+
+static void condition_outside_of_graphs(void)
+{
+    CUgraphConditionalHandle own;
+    graph_with(&own);
+    launch("toy_count_down", NULL, 1, 32, 0, (toy_task){(float *)numbers(), NULL, 0, 0, 0, 0, own});
+    cuCtxSynchronize();
+}
+
 static void breaches_end_the_process(void **state)
 {
     static char races[] = "EMULATED_RACES=1", unchecked[] = "EMULATED_RACES=0", order[] = "EMULATED_ORDER=1";
@@ -269,6 +327,10 @@ static void breaches_end_the_process(void **state)
                {too_many_threads, NULL, "at most 256 threads"},
                {too_much_shared, NULL, "cuFuncSetAttribute"},
                {too_little_shared, NULL, "behind the shared memory that the launch asked for is written"},
+               {condition_of_another_graph, NULL, "a condition is set outside of its graph; in kernel toy_count_down"},
+               {condition_outside_of_graphs, NULL, "a condition is set outside of its graph; in kernel toy_count_down"},
+               {loop_of_another_graph, NULL, "a conditional node has the condition of another graph"},
+               {condition_of_two_loops, NULL, "a conditional node has the condition of another node"},
                {contract, NULL, "-fmad=false"}};
     char text[4096];
     (void)state;

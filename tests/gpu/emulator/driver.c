@@ -131,9 +131,9 @@ static void find_devices(void)
     }
 }
 
-static void set_condition(uint64_t handle, unsigned value)
+bool emulated_has_conditions(void)
 {
-    *(unsigned *)handle = value;
+    return number_of("EMULATED_CONDITIONS", 1) != 0;
 }
 
 CUresult cuInit(unsigned flags)
@@ -143,7 +143,7 @@ CUresult cuInit(unsigned flags)
     emulated_lock();
     if (!driver.ready)
         find_devices();
-    emulated_set_condition = set_condition;
+    emulated_set_condition = emulated_graph_condition;
     emulated_check_address = emulated_memory_check;
     if (driver.n == 0)
         return emulated_leave(CUDA_ERROR_NO_DEVICE);

@@ -175,6 +175,10 @@ CUresult emulated_capture_work(CUstream stream, emulated_work *work);
 CUresult emulated_capture_record(CUstream stream, CUevent event);
 bool emulated_capture_waits(CUstream stream, CUevent event); /* true: it was a matter of a capture */
 
+/* Conditional nodes: EMULATED_CONDITIONS=0: the driver has none; a kernel sets a condition of its graph. */
+bool emulated_has_conditions(void);
+void emulated_graph_condition(uint64_t handle, unsigned value);
+
 /* What a function does first: the context's error, a lost device, no context. */
 #define EMULATED_ENTER(context)                                                                                        \
     emulated_lock();                                                                                                   \

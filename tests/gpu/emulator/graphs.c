@@ -9,7 +9,7 @@ typedef struct CUgraphNode_st node;
 
 typedef struct condition { /* its address is the handle */
     unsigned value, usual;
-    bool assigned;
+    bool assigned, taken; /* by a node */
     struct condition *next;
 } condition;
 
@@ -30,6 +30,7 @@ struct CUgraph_st {
     node **node;
     int n;
     condition *conditions; /* owned */
+    CUgraph around;        /* whose node has this one as a body; NULL: none */
 };
 
 struct CUgraphExec_st {
@@ -203,6 +204,8 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 {
     (void)context;
     emulated_lock();
+    if (!emulated_has_conditions())
+        return emulated_leave(CUDA_ERROR_NOT_SUPPORTED);
     condition *c = room_for(NULL, sizeof *c);
     *c = (condition){.usual = usual, .assigned = flags & CU_GRAPH_COND_ASSIGN_DEFAULT, .next = graph->conditions};
     graph->conditions = c;
@@ -210,21 +213,32 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
     return emulated_leave(CUDA_SUCCESS);
 }
 
+/* A handle is made for a graph, and is that of one node in it or in the bodies of its nodes. */
+static condition *take_condition(CUgraph graph, CUgraphConditionalHandle handle)
+{
+    condition *c = NULL;
+    for (; graph && !c; graph = graph->around)
+        for (c = graph->conditions; c && (CUgraphConditionalHandle)(uintptr_t)c != handle;)
+            c = c->next;
+    if (!c || c->taken)
+        emulated_violation("a conditional node has the condition of another %s", c ? "node" : "graph");
+    c->taken = true;
+    return c;
+}
+
 static node *add_conditional(CUgraph graph, const CUgraphNode *after, size_t n_after, CUDA_CONDITIONAL_NODE_PARAMS *p)
 {
-    static CUgraph bodies[4096][2]; /* belong to the driver for as long as the node lives */
-    static int used;
-    if (p->size < 1 || p->size > 2 || used == 4096)
+    if (p->size < 1 || p->size > 2)
         emulated_violation("a conditional node with %u bodies", p->size);
     node *n = add_node(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, after, n_after, NULL);
     n->loop = p->type;
-    n->condition = (condition *)(uintptr_t)p->handle;
+    n->condition = take_condition(graph, p->handle);
     n->bodies = (int)p->size;
-    p->phGraph_out = bodies[used++];
     for (int b = 0; b < n->bodies; b++) {
         cuGraphCreate(&n->body[b], 0);
-        p->phGraph_out[b] = n->body[b];
+        n->body[b]->around = graph;
     }
+    p->phGraph_out = n->body; /* belong to the driver for as long as the node lives */
     return n;
 }
 
@@ -467,10 +481,36 @@ static void begin_conditions(CUgraph graph)
     }
 }
 
+static bool sets_its_own(CUgraph graph, const condition *c)
+{
+    for (int k = 0; graph && k < graph->n; k++) {
+        const node *n = graph->node[k];
+        if (n->condition == c)
+            return true;
+        for (int b = 0; b < n->bodies; b++)
+            if (sets_its_own(n->body[b], c))
+                return true;
+    }
+    return false;
+}
+
+static CUgraph launched; /* whose nodes run now */
+
+/* By a kernel: only of the graph that it is in. */
+void emulated_graph_condition(uint64_t handle, unsigned value)
+{
+    condition *c = (condition *)(uintptr_t)handle;
+    if (!sets_its_own(launched, c))
+        emulated_violation("a condition is set outside of its graph");
+    c->value = value;
+}
+
 static bool run_launch(emulated_work *work, CUcontext context)
 {
-    begin_conditions(((graph_work *)work)->graph);
-    run_graph(((graph_work *)work)->graph, context);
+    launched = ((graph_work *)work)->graph;
+    begin_conditions(launched);
+    run_graph(launched, context);
+    launched = NULL;
     return true;
 }
 
@@ -620,6 +660,26 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     emulated_lock();
     *status =
         emulated_capturing(emulated_stream(stream)) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return emulated_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                const CUgraphNode **after, const CUgraphEdgeData **edges, size_t *n)
+{
+    emulated_lock();
+    CUstream s = emulated_stream(stream);
+    bool captures = emulated_capturing(s);
+    *status = captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (captures && id)
+        *id = (cuuint64_t)(uintptr_t)*emulated_stream_capture(s);
+    if (captures && graph)
+        *graph = (*emulated_stream_capture(s))->graph;
+    if (captures && after && n) {
+        *after = point_of(s)->after;
+        *n = (size_t)point_of(s)->n;
+    }
+    if (captures && edges)
+        *edges = NULL;
     return emulated_leave(CUDA_SUCCESS);
 }
 
