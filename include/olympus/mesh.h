@@ -57,10 +57,12 @@ typedef struct oly_device_counts {
     int64_t graph_launches;   /* of runs of steps that are recorded as CUDA graphs, each one launch */
     int64_t graphs;           /* made for these */
     int64_t graph_updates;    /* of those that were there, for other buffers */
-    int64_t speculated;    /* iterations of oly_while that were launched before their condition was known; one for each
+    int64_t speculated; /* iterations of oly_while that were launched before their condition was known; one for each
                                * process of a loop may be in vain */
-    int64_t on_host;       /* devices' shares of steps that the host has computed */
-    int64_t bytes_on_host; /* copied for these, in both directions */
+    int64_t graph_iterations;       /* of counted loops, in graphs of several iterations */
+    int64_t conditional_iterations; /* of oly_while, in graphs whose condition the GPU itself reads */
+    int64_t on_host;                /* devices' shares of steps that the host has computed */
+    int64_t bytes_on_host;          /* copied for these, in both directions */
     int64_t memory; /* bytes of arrays on this process's GPUs now: blocks that the pool holds, free ones among them */
     int64_t memory_peak;  /* the most that were */
     int64_t memory_limit; /* and may be: OLYMPUS_GPU_MEMORY, or what the GPUs have */

@@ -15,6 +15,8 @@ oly_status oly_get_device_counts(oly_device_counts *counts)
                                   .graphs = oly_counted(&oly_device_counted.graphs),
                                   .graph_updates = oly_counted(&oly_device_counted.graph_updates),
                                   .speculated = oly_counted(&oly_device_counted.speculated),
+                                  .graph_iterations = oly_counted(&oly_device_counted.graph_iterations),
+                                  .conditional_iterations = oly_counted(&oly_device_counted.conditional_iterations),
                                   .on_host = oly_counted(&oly_device_counted.on_host),
                                   .bytes_on_host = oly_counted(&oly_device_counted.bytes_on_host)};
     if (oly_platform_get()->memory_use)

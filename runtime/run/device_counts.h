@@ -15,8 +15,10 @@ typedef struct oly_device_counters {
     _Atomic int64_t graphs;           /* made for these */
     _Atomic int64_t graph_updates;    /* of those made, for other buffers */
     _Atomic int64_t speculated; /* iterations of loops launched before their condition was known (run/speculation.h) */
-    _Atomic int64_t on_host;    /* shares of steps, one for each device */
-    _Atomic int64_t bytes_on_host; /* copied for these, in both directions */
+    _Atomic int64_t graph_iterations;       /* of counted loops, in graphs of several (run/loop_replay.h) */
+    _Atomic int64_t conditional_iterations; /* of conditional loops, in graphs that decide themselves */
+    _Atomic int64_t on_host;                /* shares of steps, one for each device */
+    _Atomic int64_t bytes_on_host;          /* copied for these, in both directions */
 } oly_device_counters;
 extern oly_device_counters oly_device_counted;
 

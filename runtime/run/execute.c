@@ -6,6 +6,7 @@
 #include "run/introduction.h"
 #include "run/executor.h"
 #include "run/timed_steps.h"
+#include "run/loop_replay.h"
 #include "run/replay.h"
 #include "run/speculation.h"
 #include "device/platform.h"
@@ -212,6 +213,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     if (st == OLY_OK)
         st = oly_speculation_prepare(plan);
     if (st == OLY_OK)
+        st = oly_loop_replay_prepare(plan);
+    if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())
         st = oly_label_steps(plan);
@@ -247,6 +250,7 @@ void oly_program_free(oly_program *p)
         oly_release(r);
     }
     oly_replay_forget(p->plan);
+    oly_loop_replay_forget(p->plan);
     oly_plan_free(p->plan);
     oly_release(p);
 }

@@ -14,6 +14,7 @@
 /* -- executors ---------------------------------------------------------------------------------------------------------- */
 
 struct oly_segment;
+struct oly_loop_replay;
 typedef struct oly_executor {
     const char *name; /* "cpu" */
     /* Launches a device's share on the device, in its order: true, and *st says how that went. False: it has no kernel for
@@ -36,6 +37,11 @@ typedef struct oly_executor {
      * are run one by one. */
     oly_status (*replay)(oly_run *r, struct oly_segment *s, bool *done);
     void (*forget)(struct oly_segment *s);
+    /* Iterations of a loop, from the i-th on, as launches of a graph of several (loop_replay.h): *done of them, 0 or a multiple of the
+     * loop's period; of a loop with a condition, and *decided: whether *more follow. Not done: nothing was launched. NULL: they are
+     * launched one by one. */
+    oly_status (*iterate)(oly_run *r, struct oly_loop_replay *l, int64_t i, int64_t *done, bool *decided, bool *more);
+    void (*forget_loop)(struct oly_loop_replay *l);
 } oly_executor;
 extern const oly_executor oly_executor_cpu;
 extern const oly_executor *oly_executor_chosen;

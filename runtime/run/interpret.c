@@ -6,6 +6,7 @@
 #include "run/device_order.h"
 #include "run/execute.h"
 #include "run/executor.h"
+#include "run/loop_replay.h"
 #include "run/messages.h"
 #include "run/replay.h"
 #include "run/speculation.h"
@@ -167,7 +168,7 @@ static void rotate_buffers(oly_run *r, const oly_step *s, int d, int k)
 }
 
 /* The next iteration reads what this one wrote, and overwrites what no carry holds any more. */
-static void turn_buffers(oly_run *r, const oly_step *s)
+void oly_turn_buffers(oly_run *r, const oly_step *s)
 {
     for (int d = 0; d < r->plan->n_devices; d++) {
         for (int age = s->loop.oldest; age > 0; age--) /* before what they take over changes */
@@ -222,6 +223,26 @@ static oly_status run_iteration(oly_run *r, const oly_step *s, int64_t i, oly_it
     return early ? oly_speculation_ends(r, s, st, more) : st;
 }
 
+/* Some iterations from *i on, if there are any: *more. Several where they are recorded. */
+static oly_status run_iterations(oly_run *r, const oly_step *s, int64_t *i, oly_iterations *shown, bool *more)
+{
+    int64_t n = 0;
+    bool decided = false;
+    OLY_TRY(oly_loop_replay_run(r, s, *i, &n, &decided, more));
+    *i += n;
+    if (n > 0 || decided) {
+        for (int64_t k = n % s->prepared->replay->period; k > 0; k--)
+            oly_turn_buffers(r, s);
+        return OLY_OK;
+    }
+    OLY_TRY(run_iteration(r, s, *i, shown, more));
+    if (*more) {
+        oly_turn_buffers(r, s);
+        ++*i;
+    }
+    return OLY_OK;
+}
+
 static oly_status run_loop(oly_run *r, const oly_step *s)
 {
     int n = r->plan->n_devices;
@@ -233,11 +254,11 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
     oly_base_changes(r);
     oly_iterations shown = oly_iterations_begin(r, s);
-    for (; !ends && st == OLY_OK && (st = run_iteration(r, s, i, &shown, &more)) == OLY_OK && more; i++) {
-        turn_buffers(r, s);
-        if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
-            ends = true;      /* the job is ending: a condition need not become true any more */
-        if (r->failed && ++i) /* after the same check on all processes */
+    while (!ends && more && st == OLY_OK) {
+        st = run_iterations(r, s, &i, &shown, &more);
+        if (s->loop.predicate >= 0 && more && oly_run_failure() != OLY_OK)
+            ends = true; /* the job is ending: a condition need not become true any more */
+        if (r->failed)   /* after the same check on all processes */
             break;
     }
     oly_iterations_end(&shown, i);

@@ -38,6 +38,8 @@ typedef struct oly_run {
 void oly_interpret(oly_job *job);
 /* Steps [first, first + n) of a block, one by one. */
 oly_status oly_run_steps(oly_run *r, const oly_block *b, int first, int n);
+/* After an iteration of a loop: carries change their buffers. */
+void oly_turn_buffers(oly_run *r, const oly_step *loop);
 /* Sets the owners of the slots that loops bind to those after the run, so that results can be handed out before it
  * starts. */
 void oly_settle_loops(oly_run *r);

@@ -26,6 +26,7 @@ typedef struct oly_prepared {
         with_next; /* GPUs launch the step with the one after it: a product (cuda/epilogues.h), or a step of a row chain */
     const struct oly_row_steps *rows;    /* of the last step of a row chain (cuda/row_chains.h); NULL: none */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
+    struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
 } oly_prepared;

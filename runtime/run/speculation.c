@@ -4,59 +4,12 @@
 #include "core/optimisation.h"
 #include "run/device_counts.h"
 #include "run/executor.h"
-#include "run/replay.h"
+#include "run/only_launches.h"
 #include "run/timed_steps.h"
-
-/* What a GPU computes, in element-operations, while a condition goes to the host and the next launches come back: some 20 microseconds.
- * An iteration that is launched in vain may take as long as the iterations before it would have spent waiting, so a loop takes at
- * most twice the time that it would take with the better of both ways. */
-enum { ROUND_TRIP = 2000000 };
 
 /* -- which loops ----------------------------------------------------------------------------------------------------------------- */
 
-static bool may_run_early(const oly_plan *plan, const oly_block *b, double *work);
-
-static bool is_early_stencil(const oly_plan *plan, const oly_step *s, double *work)
-{
-    if (s->stencil.tiling || s->awaited || s->stencil.overlaps)
-        return false;
-    for (int d = 0; d < plan->n_devices; d++)
-        if (!oly_executor_get()->has(plan, s, d))
-            return false;
-    double margins = 0;
-    for (int k = 0; k < 2; k++)
-        if (s->stencil.margins[k] && !may_run_early(plan, s->stencil.margins[k], &margins))
-            return false;
-    *work += s->work + margins * (double)s->stencil.count;
-    return true;
-}
-
-/* Launches alone: no messages, nothing that the host reads, prints, checks or calls. */
-static bool may_step_run_early(const oly_plan *plan, const oly_step *s, double *work)
-{
-    double inner = 0;
-    if (s->kind == OLY_STEP_STENCIL)
-        return is_early_stencil(plan, s, work);
-    if (s->kind != OLY_STEP_LOOP) {
-        *work += s->work;
-        return oly_replays(plan, s);
-    }
-    if (s->loop.predicate >= 0 || !may_run_early(plan, s->loop.body, &inner))
-        return false;
-    *work += inner * (double)s->loop.count;
-    return true;
-}
-
-static bool may_run_early(const oly_plan *plan, const oly_block *b, double *work)
-{
-    for (int k = 0; k < b->n_steps; k++)
-        if (!may_step_run_early(plan, &b->steps[k], work))
-            return false;
-    return true;
-}
-
-/* The next iteration must not write what the condition's reader and the result need. */
-static bool keeps_carries(const oly_step *s)
+bool oly_keeps_carries(const oly_step *s)
 {
     for (int k = 0; k < s->loop.n_carry; k++)
         if (s->loop.out_slot[k] == s->loop.in_slot[k])
@@ -66,8 +19,8 @@ static bool keeps_carries(const oly_step *s)
 
 static oly_status mark(oly_plan *plan, oly_step *s)
 {
-    double work = 0;
-    if (s->loop.predicate < 0 || !keeps_carries(s) || !may_run_early(plan, s->loop.body, &work))
+    oly_launches sum = {0};
+    if (s->loop.predicate < 0 || !oly_keeps_carries(s) || !oly_only_launches(plan, s->loop.body, &sum))
         return OLY_OK;
     oly_speculation *x = OLY_ARENA_NEW(&plan->arena, oly_speculation, 1);
     oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
@@ -75,7 +28,7 @@ static oly_status mark(oly_plan *plan, oly_step *s)
         return oly_out_of_memory(sizeof *made, "a program");
     if (s->prepared)
         *made = *s->prepared;
-    x->work = work;
+    x->work = sum.work;
     made->speculation = x;
     s->prepared = made;
     return OLY_OK;
@@ -116,7 +69,7 @@ oly_status oly_speculation_begins(oly_run *r, const oly_step *s, int64_t i, bool
 {
     const oly_speculation *x = s->prepared ? s->prepared->speculation : NULL;
     *early = false;
-    if (!x || x->work > (double)ROUND_TRIP * (double)(i + 1) || oly_times_steps())
+    if (!x || !oly_may_be_in_vain(x->work, i) || oly_times_steps())
         return OLY_OK;
     int slot = s->loop.in_slot[s->loop.predicate], d = reader(r, slot);
     if (d < 0)

@@ -18,6 +18,17 @@ typedef struct oly_speculation {
     double work; /* of an iteration, on this process: element-operations */
 } oly_speculation;
 
+/* Is an iteration of this work small enough to be launched in vain, as the i-th? What a GPU computes while a condition goes to the host and the
+ * next launches come back, some 20 microseconds, is about 2 million element-operations. An iteration in vain may take as long as the
+ * iterations before it would have spent waiting, so a loop takes at most twice the time that it would take with the better of both
+ * ways. */
+static inline bool oly_may_be_in_vain(double work, int64_t i)
+{
+    return work <= 2e6 * (double)(i + 1);
+}
+/* Does an iteration leave what the condition's reader and the result need? */
+bool oly_keeps_carries(const oly_step *loop);
+
 /* Finds the loops of a prepared plan that may be speculated. fails OLY_MEMORY. */
 oly_status oly_speculation_prepare(oly_plan *plan);
 

@@ -474,7 +474,6 @@ static void deep_passes_have_the_bits_of_cpus(void **state)
         {"CPUs", "cpu", "", "100000000", "2"},
         {"blocks", NULL, "", "0", "40"},
         {"blocks", NULL, "", "0", "9"},
-        {"blocks, element by element", NULL, "field-strips", "0", "7"},
     };
     (void)state;
     check_variants(make_deep_models, variants, is_short() ? 2 : sizeof variants / sizeof *variants, 0,

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120
-# test_gpu_while on emulated GPUs: on all layouts, in other orders of the streams' work, and where pinned memory
-# for conditions cannot be had.
+# run: timeout=600
+# test_gpu_while and test_gpu_loops on emulated GPUs: on all layouts, in other orders of the streams' work, where pinned memory
+# for conditions cannot be had, where some graphs cannot be made, and where graphs have no conditions.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/emulated_gpu.sh
@@ -23,4 +23,28 @@ while_on 4x2
 while_on 8x1
 while_on 1x8 EMULATED_LEAKS=1
 while_on 1x8 EMULATED_FAIL=host:17
+
+# loops_on RANKSxDEVICES NAME=VALUE...
+loops_on() {
+    local ranks=${1%x*} devices=${1#*x} start=()
+    [[ $ranks == 1 ]] || start=("$MPIRUN" -n "$ranks")
+    env OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU="$devices" BUILD="$build" "${@:2}" timeout 200 \
+        tests/gpu/emulated "${start[@]}" "$build/tests/test_gpu_loops" >"$scratch/why" 2>&1 </dev/null
+    result $? "iterations in graphs, $*"
+}
+loops_on 1x8
+loops_on 2x4
+loops_on 1x8 EMULATED_CONDITIONS=0
+loops_on 1x8 EMULATED_LEAKS=1 EMULATED_GPUS=2
+loops_on 1x8 EMULATED_FAIL=graph:3,graph:7,graph:20
+loops_on 1x8 EMULATED_FAIL=host:1+
+
+# A kernel that fails inside a loop ends the program, and with its reason.
+for at in 2000 9000 20000; do
+    env OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 BUILD="$build" EMULATED_FAIL=launch:$at+ timeout 100 tests/gpu/emulated \
+        "$build/tests/test_gpu_loops" >"$scratch/why" 2>&1 </dev/null
+    status=$?
+    [[ $status != 0 && $status != 124 ]] && grep -q 'CUDA device 0' "$scratch/why"
+    result $? "a kernel that fails in a loop, the ${at}th"
+done
 finish 0

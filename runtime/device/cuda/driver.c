@@ -55,9 +55,10 @@ static bool init(void)
     return false;
 }
 
+static const char *const files[] = {"libcuda.so.1", NULL};
+
 static bool open_driver(void)
 {
-    static const char *const files[] = {"libcuda.so.1", NULL};
     static oly_late_library library = {
         .files = files, .symbols = symbols, .addresses = (void **)&oly_driver, .n = sizeof symbols / sizeof *symbols};
     if (!oly_late_library_open(&library)) {
@@ -78,6 +79,18 @@ bool oly_cuda_driver_open(const char **why)
     *why = driver.why;
     return there;
 }
+
+#if CUDA_VERSION >= 12040
+const oly_conditional_functions *oly_cuda_conditionals(void)
+{
+    static const char *const names[] = {OLY_CONDITIONAL_FUNCTIONS(NAME)};
+    static oly_conditional_functions found;
+    static oly_late_library library = {
+        .files = files, .symbols = names, .addresses = (void **)&found, .n = sizeof names / sizeof *names};
+    _Static_assert(sizeof found == sizeof names, "one pointer for each name");
+    return driver.version >= 12040 && oly_late_library_open(&library) ? &found : NULL;
+}
+#endif
 
 int oly_cuda_driver_version(void)
 {

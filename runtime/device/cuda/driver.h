@@ -26,8 +26,20 @@
 typedef struct oly_driver_functions {
     OLY_DRIVER_FUNCTIONS(OLY_DRIVER_POINTER)
 } oly_driver_functions;
-#undef OLY_DRIVER_POINTER
 extern oly_driver_functions oly_driver;
+
+/* Conditional nodes of graphs: of drivers from CUDA 12.4 on. */
+#if CUDA_VERSION >= 12040
+#define OLY_CONDITIONAL_FUNCTIONS(x)                                                                                   \
+    x(cuGraphConditionalHandleCreate) x(cuGraphCreate) x(cuGraphAddNode_v2) x(cuGraphAddKernelNode)                    \
+        x(cuStreamBeginCaptureToGraph) x(cuStreamGetCaptureInfo_v3)
+typedef struct oly_conditional_functions {
+    OLY_CONDITIONAL_FUNCTIONS(OLY_DRIVER_POINTER)
+} oly_conditional_functions;
+/* NULL: the driver has none. Once it is open. Any thread. */
+const oly_conditional_functions *oly_cuda_conditionals(void);
+#endif
+#undef OLY_DRIVER_POINTER
 
 /* Opens and initialises the driver at the first call. False: there is none that will do, and *why (a sentence without its full stop). Any
  * thread. */

@@ -8,6 +8,7 @@
 #include "run/cuda/epilogues.h"
 #include "run/cuda/forecast_gpu.h"
 #include "run/cuda/graphs.h"
+#include "run/cuda/loop_graphs.h"
 #include "run/cuda/row_chains.h"
 #include "run/cuda/steps.h"
 #include <string.h>
@@ -67,6 +68,8 @@ const oly_executor *oly_executor_cuda(void)
                                 .read_end = oly_cuda_read_end,
                                 .forecast = oly_cuda_forecast,
                                 .replay = oly_cuda_replay,
-                                .forget = oly_cuda_forget};
+                                .forget = oly_cuda_forget,
+                                .iterate = oly_cuda_iterate,
+                                .forget_loop = oly_cuda_forget_loop};
     return &cuda;
 }
