@@ -141,7 +141,6 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     oly_event_text(OLY_EVENT_PLANNING, OLY_EVENT_FINISH, name, st == OLY_OK ? plan->n_steps : -1, 0);
     oly_release(values);
     if (st == OLY_OK) {
-        st = explain_if_asked(plan);
         for (int k = 0; st == OLY_OK && k < plan->n_outputs; k++)
             if (c->shown[k]) /* as the plan splits them, also over axes that types do not name */
                 st = oly_sums_shown(plan->outputs[k].sharding, &c->shown[k]);
@@ -149,6 +148,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
             st = oly_program_new(plan, &c->program);
         else
             oly_plan_free(plan);
+        if (st == OLY_OK) /* now that it is known which steps are launched together */
+            st = explain_if_asked(plan);
     }
     c->leaves_out = st == OLY_OK && oly_plan_leaves_out(oly_program_plan(c->program));
     if (st != OLY_OK) {

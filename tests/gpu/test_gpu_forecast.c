@@ -82,6 +82,8 @@ BODY(windows, oly_reduce_window(x, "sum", .window = "3, 3", .padding = "SAME"))
 BODY(convolved, oly_conv(oly_reshape(x, 1, 1, oly_shape(x)[0], oly_shape(x)[1]), oly_ones(OLY_FLOAT32, 1, 1, 3, 3),
                          .padding = "SAME"))
 
+BODY(softmax, oly_softmax(x, 1))
+
 static void times_grow_with_the_work(void **state)
 {
     static const struct {
@@ -116,11 +118,23 @@ static void times_follow_from_the_cards_facts(void **state)
         fail_msg("%g s for %g clocks", seconds, clocks);
 }
 
+/* Reductions along rows with the groups around them are one kernel: x is read once, and the result is written. */
+static void chains_of_rows_are_one_kernel(void **state)
+{
+    (void)state;
+    if (!on_gpus())
+        return;
+    double copied = predicted(negative, 1024, 2048), seconds = predicted(softmax, 1024, 2048);
+    if (seconds < copied || seconds > 2.5 * copied)
+        fail_msg("%g s, and a copy takes %g s", seconds, copied);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(times_grow_with_the_work, check_open, check_close),
-        cmocka_unit_test_setup_teardown(times_follow_from_the_cards_facts, check_open, check_close)};
+        cmocka_unit_test_setup_teardown(times_follow_from_the_cards_facts, check_open, check_close),
+        cmocka_unit_test_setup_teardown(chains_of_rows_are_one_kernel, check_open, check_close)};
     (void)argc, (void)argv;
     return CHECK_MAIN(tests);
 }

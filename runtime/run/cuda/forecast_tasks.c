@@ -3,6 +3,7 @@
 #include "run/cuda/forecast_gpu.h"
 #include "run/measured_units.h"
 #include <math.h>
+#include <string.h>
 
 static double larger(double a, double b)
 {
@@ -14,7 +15,7 @@ double oly_gpu_kernel_seconds(const oly_gpu_rates *r, double bytes, double clock
 {
     double rate = bytes < r->cache ? r->memory * OLY_GPU_IN_CACHE : r->memory;
     double seconds = larger(bytes / rate, clocks / r->lanes);
-    return seconds > 0 ? OLY_GPU_KERNEL + seconds + fmin(seconds, OLY_GPU_RAMP) : 0;
+    return seconds > 0 ? r->start + seconds + fmin(seconds, r->ramp) : 0;
 }
 
 /* Elements at a rate of a multiprocessor's clock, as clocks of lanes. */
@@ -38,7 +39,7 @@ static bool is_transposed(const oly_tile_box *box, const int64_t *stride)
 }
 
 /* Once, where it is the same along a dimension; of elements apart, what lies between them, up to a sector. */
-static double place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
+double oly_gpu_place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
 {
     double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
     int64_t least = 0;
@@ -51,20 +52,38 @@ static double place_bytes(const oly_tile_box *box, const oly_place *p, int dtype
     return least > 1 ? n * fmin((double)least, larger(OLY_GPU_SECTOR / size, 1)) : n;
 }
 
-double oly_gpu_tile_seconds(const oly_gpu_rates *r, const oly_tile_program *program, const oly_tile_work *w)
+double oly_gpu_program_clocks(const oly_tile_program *program)
 {
-    double n = oly_box_elements(w->box.rank, w->box.extent), clocks = 0, bytes = 0, turned = 0;
+    double clocks = program->n_loads + program->n_stores;
     for (int k = 0; k < program->n_instructions; k++)
         clocks += oly_gpu_clocks(&program->instructions[k]);
-    for (int k = 0; k < program->n_loads + program->n_stores; k++) {
-        bool stores = k >= program->n_loads;
-        const oly_place *p = stores ? &w->stores[k - program->n_loads] : &w->loads[k];
-        int dtype = stores ? program->store_dtype[k - program->n_loads] : program->load_dtype[k];
-        bytes += place_bytes(&w->box, p, dtype);
-        turned += is_transposed(&w->box, p->stride);
-        clocks += 1;
+    return clocks;
+}
+
+/* Is what load k reads also read by one before it? Loads at other offsets find it in the cache. */
+static bool is_read_again(const oly_tile_work *w, int k)
+{
+    for (int j = 0; j < k; j++)
+        if (w->loads[j].base == w->loads[k].base &&
+            memcmp(w->loads[j].stride, w->loads[k].stride, sizeof(int64_t) * (size_t)w->box.rank) == 0)
+            return true;
+    return false;
+}
+
+double oly_gpu_tile_seconds(const oly_gpu_rates *r, const oly_tile_program *program, const oly_tile_work *w)
+{
+    double bytes = 0;
+    bool turned = false;
+    for (int k = 0; k < program->n_loads; k++) {
+        bytes += is_read_again(w, k) ? 0 : oly_gpu_place_bytes(&w->box, &w->loads[k], program->load_dtype[k]);
+        turned = turned || is_transposed(&w->box, w->loads[k].stride);
     }
-    return oly_gpu_kernel_seconds(r, bytes, larger(n * clocks, at_rate(n * turned, OLY_GPU_TRANSPOSED)));
+    for (int k = 0; k < program->n_stores; k++) {
+        bytes += oly_gpu_place_bytes(&w->box, &w->stores[k], program->store_dtype[k]);
+        turned = turned || is_transposed(&w->box, w->stores[k].stride);
+    }
+    return oly_gpu_kernel_seconds(r, turned ? bytes / OLY_GPU_TRANSPOSED : bytes,
+                                  oly_box_elements(w->box.rank, w->box.extent) * oly_gpu_program_clocks(program));
 }
 
 /* -- reductions ------------------------------------------------------------------------------------------------------------ */
@@ -85,8 +104,8 @@ double oly_gpu_reduce_seconds(const oly_gpu_rates *r, const oly_reduce_task *t)
     if (in_parts)
         share = OLY_GPU_REDUCE_WHOLE;
     double bytes = n * size / share + kept * (double)oly_dtype_size(t->dtype);
-    double clocks = size == 1 ? at_rate(n, along ? OLY_GPU_REDUCED_BYTES : OLY_GPU_REDUCED_BYTES_ACROSS) : 2 * n;
-    return oly_gpu_kernel_seconds(r, bytes, clocks) + (in_parts ? OLY_GPU_KERNEL : 0);
+    double clocks = size == 1 ? at_rate(n, OLY_GPU_REDUCED_BYTES) : 2 * n;
+    return oly_gpu_kernel_seconds(r, bytes, clocks) + (in_parts ? r->start : 0);
 }
 
 /* -- products -------------------------------------------------------------------------------------------------------------- */
@@ -126,11 +145,10 @@ double oly_gpu_product_seconds(const oly_gpu_rates *r, const oly_gemm_task *t)
     if (bytes == 0)
         return 0;
     if (t->m < 4 || t->n < 4)
-        return OLY_GPU_KERNEL +
-               bytes / (r->memory * (t->m == 1 && t->n == 1 ? OLY_GPU_DOT_PRODUCT : OLY_GPU_VECTOR_PRODUCT));
-    if (work >= LARGE)
-        rate *= share_at_work(r, batches, m, n, library ? terms : 0);
-    return (library ? OLY_GPU_LIBRARY : OLY_GPU_KERNEL) +
+        return r->start + bytes / (r->memory * (t->m == 1 && t->n == 1 ? OLY_GPU_DOT_PRODUCT : OLY_GPU_VECTOR_PRODUCT));
+    if (work >= LARGE) /* sums of integers are exact in any order */
+        rate *= share_at_work(r, batches, m, n, library || oly_dtype_kind(t->dtype) == OLY_KIND_INTEGER ? terms : 0);
+    return (library ? OLY_GPU_LIBRARY : r->start) +
            larger(bytes / (r->memory * (t->k < FEW ? OLY_GPU_OUTER_PRODUCT : 1)), flops / rate);
 }
 
@@ -148,13 +166,13 @@ static bool is_dense(int rank, const int64_t *extent, const int64_t *stride)
 double oly_gpu_copy_seconds(const oly_gpu_rates *r, const oly_copy_task *t)
 {
     oly_tile_box box = {.rank = t->rank};
-    double n = oly_box_elements(t->rank, t->extent);
+    double n = oly_box_elements(t->rank, t->extent), bytes = 2 * n * (double)t->element_bytes;
     for (int d = 0; d < t->rank; d++)
         box.extent[d] = t->extent[d];
     bool turned = is_transposed(&box, t->from_stride) || is_transposed(&box, t->to_stride);
     bool dense = is_dense(t->rank, t->extent, t->from_stride) && is_dense(t->rank, t->extent, t->to_stride);
-    return oly_gpu_kernel_seconds(r, 2 * n * (double)t->element_bytes,
-                                  dense ? 0 : at_rate(n, turned ? OLY_GPU_TRANSPOSED : OLY_GPU_COPIED));
+    return oly_gpu_kernel_seconds(r, turned ? bytes / OLY_GPU_TRANSPOSED : bytes,
+                                  dense || turned ? 0 : at_rate(n, OLY_GPU_COPIED));
 }
 
 /* -- local operations ------------------------------------------------------------------------------------------------------ */
@@ -185,39 +203,66 @@ static bool is_across(const oly_local_operand *x, int dimension)
     return false;
 }
 
-/* Radix sorts of long lines: three kernels for each pass over eight bits. */
-static double sort_seconds(const oly_gpu_rates *r, double elements, double length, double passes, double bytes)
+/* Radix sorts: long lines are read for the counts of all digits, then read and written for each of eight bits. */
+static double sort_seconds(const oly_gpu_rates *r, double elements, double length, double passes, double bytes,
+                           bool numbered)
 {
-    bool is_long = length > 2048;
-    double clocks = at_rate(elements, is_long ? OLY_GPU_SORTED_PASS : OLY_GPU_SORTED_SHORT);
-    if (!is_long)
-        return oly_gpu_kernel_seconds(r, 2 * bytes, clocks * passes);
-    return passes * (oly_gpu_kernel_seconds(r, 3 * bytes, clocks) + 2 * OLY_GPU_KERNEL);
+    if (length <= 2048)
+        return oly_gpu_kernel_seconds(r, 2 * bytes, at_rate(elements, OLY_GPU_SORTED_SHORT) * passes);
+    double clocks = at_rate(elements, numbered ? OLY_GPU_SORTED_NUMBERED : OLY_GPU_SORTED_PASS);
+    return oly_gpu_kernel_seconds(r, bytes, 0) + passes * oly_gpu_kernel_seconds(r, 2 * bytes, clocks);
 }
 
 static double order_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
     const oly_local_operand *x = &t->in[0];
     double passes = 0;
+    bool numbered = t->op != OLY_LOCAL_SORT; /* positions travel along */
     for (int k = 0; k < (t->op == OLY_LOCAL_ARGSORT ? t->n_in : 1); k++)
         passes += (double)oly_dtype_size(t->in[k].dtype);
-    double more = t->op == OLY_LOCAL_SORT ? 0 : 4; /* positions travel along */
     return sort_seconds(r, elements_of(x), (double)x->extent[t->dimension], passes,
-                        bytes_of(x) + more * elements_of(x)) +
+                        bytes_of(x) + (numbered ? 4 : 0) * elements_of(x), numbered) +
            (is_across(x, t->dimension) ? 2 * oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) : 0);
+}
+
+/* Types whose lines are scanned in tiles, in one pass over memory (kernels/cuda/scan_tiles.cu). */
+static bool is_tiled(const oly_local_task *t)
+{
+    switch (t->in[0].dtype) {
+    case OLY_FLOAT32:
+    case OLY_FLOAT64:
+    case OLY_INT32:
+    case OLY_INT64: return t->op != OLY_LOCAL_CUMLOGSUMEXP;
+    case OLY_FLOAT16:
+    case OLY_BFLOAT16: return t->op == OLY_LOCAL_CUMSUM;
+    default: return false;
+    }
 }
 
 static double running_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
+    enum { SHORT = 512, MANY = 1024 };
     const oly_local_operand *x = &t->in[0];
-    double n = elements_of(x), rate = OLY_GPU_RUNNING_ALONG;
+    double n = elements_of(x), length = (double)x->extent[t->dimension], rate = OLY_GPU_RUNNING_ALONG;
+    if (!is_across(x, t->dimension) && length > SHORT && is_tiled(t))
+        return oly_gpu_kernel_seconds(
+            r, 2 * bytes_of(x) / (n / length < MANY ? OLY_GPU_RUNNING_LONG : OLY_GPU_RUNNING_ROWS), 0);
     if (t->op == OLY_LOCAL_CUMLOGSUMEXP)
         rate = OLY_GPU_RUNNING_LOGS;
     else if (is_across(x, t->dimension))
         rate = OLY_GPU_RUNNING_OVER;
-    else if (n == (double)x->extent[t->dimension])
-        rate = OLY_GPU_RUNNING;
-    return oly_gpu_kernel_seconds(r, 3 * bytes_of(x), at_rate(n, rate)) + OLY_GPU_KERNEL;
+    return oly_gpu_kernel_seconds(r, 3 * bytes_of(x), at_rate(n, rate)) + r->start;
+}
+
+/* Whole warps read rows; threads find those of short rows, and across. */
+static double find_seconds(const oly_gpu_rates *r, const oly_local_task *t)
+{
+    enum { ROW = 64 };
+    const oly_local_operand *x = &t->in[0];
+    double n = elements_of(x), length = n / larger(elements_of(&t->out), 1);
+    bool along = t->n_axes > 0 && !is_across(x, t->axes[t->n_axes - 1]) && length > ROW;
+    return along ? oly_gpu_kernel_seconds(r, own_bytes(t) / OLY_GPU_FOUND, 0)
+                 : oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(n, OLY_GPU_FOUND_APART)) + r->start;
 }
 
 /* Rows are read whole; single elements cost what lies around them. */
@@ -237,30 +282,43 @@ static double gather_seconds(const oly_gpu_rates *r, const oly_local_task *t)
                                   2 * out);
 }
 
-/* Updates are sorted by their places. */
+/* Sums, largest and smallest of integers are atomic. */
+static bool is_atomic(const oly_local_task *t)
+{
+    oly_dtype d = t->out.dtype;
+    return (d == OLY_INT32 || d == OLY_UINT32 || d == OLY_INT64 || d == OLY_UINT64) && t->op != OLY_LOCAL_SCATTER &&
+           t->op != OLY_LOCAL_SCATTER_MUL;
+}
+
+/* Updates are sorted by their places, and combined one after the other, in chunks if there are many of an element. */
 static double scatter_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
+    enum { CHUNK = 256 };
     const oly_local_operand *to = &t->in[0], *updates = &t->in[t->n_in - 1];
     double places = t->n_in > 1 ? elements_of(&t->in[1]) : 0, bits = log2(larger(elements_of(to), 2));
-    double copied = oly_gpu_kernel_seconds(r, 2 * bytes_of(to), 0);
-    double sorted = t->op == OLY_LOCAL_SCATTER ? 0 : sort_seconds(r, places, places, ceil(bits / 8), 8 * places);
-    double apart = elements_of(updates) > 1.5 * places ? 2 * bytes_of(updates) : places * 2 * OLY_GPU_SECTOR;
-    return copied + OLY_GPU_SCATTERED * (sorted + oly_gpu_kernel_seconds(r, apart + bytes_of(updates), 0));
+    double seconds = oly_gpu_kernel_seconds(r, 2 * bytes_of(to), 0);
+    if (is_atomic(t))
+        return seconds + oly_gpu_kernel_seconds(r, bytes_of(updates), at_rate(elements_of(updates), OLY_GPU_ATOMIC));
+    double apart = elements_of(updates) > 1.5 * places ? 3 * bytes_of(updates) : places * 2 * OLY_GPU_SECTOR;
+    double of_one = elements_of(updates) / larger(elements_of(to), 1);
+    double in_turn = t->op == OLY_LOCAL_SCATTER ? 1 : fmin(of_one, CHUNK) + of_one / CHUNK;
+    return seconds + sort_seconds(r, places, places, ceil(bits / 8), 8 * places, true) +
+           OLY_GPU_SCATTERED * oly_gpu_kernel_seconds(r, apart + bytes_of(updates), 0) + in_turn * OLY_GPU_UPDATE;
 }
 
 static double window_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
+    enum { FEW = 8 };
     double taps = 1, out = elements_of(&t->out);
     for (int d = 0; d < t->window->rank; d++)
         taps *= (double)t->window->size[d];
-    if (t->op == OLY_LOCAL_CONVOLVE) {
-        double features = (double)t->in[1].extent[1];
-        double group = (double)t->in[1].extent[0] / larger((double)t->window->groups, 1);
-        if (features >= 8 && group >= 8)
-            return OLY_GPU_KERNEL + 2 * out * taps * features / (r->flops32 * OLY_GPU_CONVOLUTION);
-        taps *= features;
-    }
-    return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(out * taps, OLY_GPU_TAPS));
+    if (t->op != OLY_LOCAL_CONVOLVE)
+        return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(out * taps, OLY_GPU_WINDOWED));
+    double features = (double)t->in[1].extent[1];
+    double group = (double)t->in[1].extent[0] / larger((double)t->window->groups, 1);
+    double clocks = group >= FEW ? 2 * out * taps * features / (r->flops32 * OLY_GPU_CONVOLUTION) * r->lanes
+                                 : at_rate(out * taps * features, OLY_GPU_TAPS);
+    return oly_gpu_kernel_seconds(r, own_bytes(t), clocks);
 }
 
 double oly_gpu_local_seconds(const oly_gpu_rates *r, const oly_local_task *t)
@@ -272,17 +330,18 @@ double oly_gpu_local_seconds(const oly_gpu_rates *r, const oly_local_task *t)
     case OLY_LOCAL_ORDERS:
     case OLY_LOCAL_LARGEST: return order_seconds(r, t);
     case OLY_LOCAL_RUNS: return running_seconds(r, t);
-    case OLY_LOCAL_FINDS:
-        return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(elements_of(x), OLY_GPU_FOUND)) + OLY_GPU_KERNEL;
+    case OLY_LOCAL_FINDS: return find_seconds(r, t);
     case OLY_LOCAL_SEARCHES: {
         double steps = log2(larger((double)x->extent[x->rank - 1], 2));
         return oly_gpu_kernel_seconds(r, own_bytes(t) + elements_of(&t->out) * steps * OLY_GPU_SECTOR / 2, 0);
     }
     case OLY_LOCAL_READS: return gather_seconds(r, t);
     case OLY_LOCAL_WRITES:
-        return t->op == OLY_LOCAL_DYNAMIC_UPDATE ? oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) +
-                                                       oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->in[1]), 0)
-                                                 : scatter_seconds(r, t);
+        return t->op != OLY_LOCAL_DYNAMIC_UPDATE
+                   ? scatter_seconds(r, t)
+                   : oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) +
+                         oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->in[1]),
+                                                at_rate(elements_of(&t->in[1]), OLY_GPU_CUT));
     case OLY_LOCAL_CUTS:
         return oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->out), at_rate(elements_of(&t->out), OLY_GPU_CUT));
     default: return oly_gpu_kernel_seconds(r, own_bytes(t), 0);

@@ -54,7 +54,9 @@ oly_gpu_rates oly_gpu_rates_of(const oly_gpu *g)
     double clock = g->clock > 0 ? g->clock * 1e3 : OLY_GPU_CLOCK, n = g->processors > 0 ? g->processors : 1;
     double nominal = 2.0 * g->memory_clock * 1e3 * g->bus / 8; /* two transfers in a clock */
     double float32 = n * of.lanes32 * 2 * clock, tensor = n * of.flops16 * clock * OLY_GPU_TENSOR_PRODUCT;
-    oly_gpu_rates r = {.memory = nominal > 0 ? nominal * OLY_GPU_COPIES : OLY_GPU_MEMORY,
+    oly_gpu_rates r = {.start = OLY_GPU_KERNEL,
+                       .ramp = OLY_GPU_RAMP,
+                       .memory = nominal > 0 ? nominal * OLY_GPU_COPIES : OLY_GPU_MEMORY,
                        .cache = g->cache / 2.0,
                        .lanes = n * 128 * clock,
                        .processors = n,
@@ -73,9 +75,9 @@ void oly_gpu_rates_text(oly_text *t, const oly_gpu *g, const oly_gpu_rates *r)
     oly_text_add(
         t,
         "%s: copies %.0f GB/s, products %.3g Tflop/s in float32, %.3g in float64, %.3g in bfloat16, PCI %.0f GB/s, "
-        "a kernel %.1f us, a call %.1f us",
+        "a kernel %.1f us, a call %.1f us (%.1f us if nothing waits for it)",
         g->name, r->memory / 1e9, r->product[OLY_FLOAT32] / 1e12, r->product[OLY_FLOAT64] / 1e12,
-        r->product[OLY_BFLOAT16] / 1e12, r->pci / 1e9, OLY_GPU_KERNEL * 1e6, OLY_GPU_CALL * 1e6);
+        r->product[OLY_BFLOAT16] / 1e12, r->pci / 1e9, OLY_GPU_KERNEL * 1e6, OLY_GPU_CALL * 1e6, OLY_GPU_PENDING * 1e6);
 }
 
 /* -- instructions ---------------------------------------------------------------------------------------------------------- */
@@ -100,26 +102,26 @@ static double clocks_in_float32(int op)
     case OLY_TILE_erf:
     case OLY_TILE_expm1:
     case OLY_TILE_rem: return 30;
-    case OLY_TILE_log1p:
-    case OLY_TILE_tan:
     case OLY_TILE_asin:
     case OLY_TILE_acos:
     case OLY_TILE_atan:
     case OLY_TILE_sinh:
     case OLY_TILE_cosh:
-    case OLY_TILE_erf_inv: return 60;
-    case OLY_TILE_atan2:
-    case OLY_TILE_cbrt:
-    case OLY_TILE_erfc:
-    case OLY_TILE_pow: return 120;
+    case OLY_TILE_cbrt: return 45;
+    case OLY_TILE_log1p:
     case OLY_TILE_asinh:
     case OLY_TILE_acosh:
-    case OLY_TILE_atanh:
-    case OLY_TILE_logaddexp: return 200;
+    case OLY_TILE_atanh: return 60;
+    case OLY_TILE_tan:
+    case OLY_TILE_atan2:
+    case OLY_TILE_erf_inv: return 100;
+    case OLY_TILE_erfc:
+    case OLY_TILE_pow: return 130;
+    case OLY_TILE_logaddexp: return 280;
     case OLY_TILE_digamma: return 390;
     case OLY_TILE_lgamma: return 500;
     case OLY_TILE_threefry2x32:
-    case OLY_TILE_random_bits: return 55;
+    case OLY_TILE_random_bits: return 50;
     default: return 1.5;
     }
 }
@@ -133,16 +135,16 @@ double oly_gpu_clocks(const oly_tile_instruction *c)
         return clocks;
     switch (c->dtype) {
     case OLY_FLOAT8_E4M3FN:
-    case OLY_FLOAT8_E5M2:
-    case OLY_FLOAT16: return clocks + 20;
-    case OLY_BFLOAT16: return clocks + 14;
+    case OLY_FLOAT8_E5M2: return clocks + 20;
+    case OLY_FLOAT16: return clocks + 3;
+    case OLY_BFLOAT16: return clocks + 5;
     case OLY_BOOL:
     case OLY_INT8:
     case OLY_UINT8: return clocks + 1.5;
     case OLY_INT64:
     case OLY_UINT64: return 2 * clocks;
     case OLY_FLOAT64: return clocks > 2 ? 4 * clocks : 2 * clocks;
-    case OLY_COMPLEX64: return clocks > 2 ? 6 * clocks : 3 * clocks;
+    case OLY_COMPLEX64: return clocks > 2 ? 15 * clocks : 3 * clocks;
     case OLY_COMPLEX128: return clocks > 2 ? 20 * clocks : 6 * clocks;
     default: return clocks;
     }

@@ -8,23 +8,32 @@
 #include "device/cuda/gpus.h"
 #include "kernel.h"
 
-/* Seconds. A call beside its kernels: handed over, launched as a graph, waited for; the time of a kernel that does next to nothing, what one
- * that does something takes more to begin and end; one of cuBLASLt; of a loop's iteration, which is launched as a graph; of waiting for a value and looking at it. */
-#define OLY_GPU_CALL      8.5e-6
+/* Seconds. A call beside its kernels: handed over, launched as a graph, waited for (where nothing waits, the host's share of it alone); the time
+ * of a kernel that does next to nothing, the same between others of a graph, what one that does something takes more to begin and end; one of
+ * cuBLASLt; of a loop's iteration that is launched by the host; of waiting for a value and looking at it. */
+#define OLY_GPU_CALL      5.5e-6
+#define OLY_GPU_PENDING   2e-6
 #define OLY_GPU_KERNEL    2.5e-6
+#define OLY_GPU_NODE      1.2e-6
 #define OLY_GPU_RAMP      2.5e-6
 #define OLY_GPU_LIBRARY   9e-6
 #define OLY_GPU_ITERATION 2.2e-6
 #define OLY_GPU_WAIT      9e-6
+#define OLY_GPU_UPDATE    1e-6  /* of an update after another of the same element */
 #define OLY_GPU_CLOCK     1.5e9 /* where the driver does not say */
 #define OLY_GPU_MEMORY    300e9
 
 /* Shares of what the card could do. */
 #define OLY_GPU_COPIES         0.88 /* of the memory's nominal rate, by copies */
 #define OLY_GPU_IN_CACHE       2.0  /* of copies, by what stays in half of the last cache */
-#define OLY_GPU_REDUCE_ALONG   0.8  /* of copies, by reductions of rows; of columns; of everything */
-#define OLY_GPU_REDUCE_ACROSS  0.54
+#define OLY_GPU_REDUCE_ALONG   0.77 /* of copies, by reductions of rows; of columns; of everything */
+#define OLY_GPU_REDUCE_ACROSS  0.66
 #define OLY_GPU_REDUCE_WHOLE   0.66
+#define OLY_GPU_ROW_CHAIN      0.8  /* of copies, by chains of rows, which compute after that */
+#define OLY_GPU_FOUND          0.87 /* of copies, by argmax and argmin along rows */
+#define OLY_GPU_TRANSPOSED     0.88 /* of copies, where tiles are turned */
+#define OLY_GPU_RUNNING_ROWS   0.85 /* of copies, by running results of many rows; of lines in tiles that wait */
+#define OLY_GPU_RUNNING_LONG   0.42
 #define OLY_GPU_PRODUCT        0.77 /* of the units for float32, by cuBLASLt; of the tensor units */
 #define OLY_GPU_TENSOR_PRODUCT 0.84
 #define OLY_GPU_VECTOR_PRODUCT 0.75 /* of copies, by products with a vector; of two vectors; of few terms */
@@ -32,38 +41,42 @@
 #define OLY_GPU_OUTER_PRODUCT  0.55
 #define OLY_GPU_OWN_PRODUCT    0.14 /* of the units for float32, by products without cuBLASLt; by small ones */
 #define OLY_GPU_SMALL_PRODUCT  0.007
-#define OLY_GPU_CONVOLUTION    0.085 /* of the units for float32, where there are enough features */
-#define OLY_GPU_STENCIL_SWEEP  0.55  /* of copies, where a launch is one step: in three dimensions */
+#define OLY_GPU_BYTE_PRODUCT   1.2  /* as operations, by the dot product of four bytes */
+#define OLY_GPU_CONVOLUTION    0.48 /* of the units for float32, where groups have enough features */
+#define OLY_GPU_STENCIL_WAVE   0.5  /* of copies, in three dimensions, where blocks read much around their tiles */
 
 /* Elements that a multiprocessor does in a clock. */
-#define OLY_GPU_TRANSPOSED           0.65
-#define OLY_GPU_COPIED               0.8 /* of boxes that are not dense; by slices at computed positions */
-#define OLY_GPU_CUT                  0.31
-#define OLY_GPU_FOUND                1.0 /* argmax, argmin */
-#define OLY_GPU_RUNNING_ALONG        0.32
-#define OLY_GPU_RUNNING              0.18 /* along one long line; across lines */
-#define OLY_GPU_RUNNING_OVER         0.55
-#define OLY_GPU_RUNNING_LOGS         0.08
-#define OLY_GPU_SORTED_PASS          0.15 /* by a pass of eight bits of a long line; of lines that fit a block */
-#define OLY_GPU_SORTED_SHORT         0.28
-#define OLY_GPU_TAPS                 0.58 /* of windows, and of convolutions of few features */
-#define OLY_GPU_REDUCED_BYTES        5.5  /* elements of one byte that are reduced along rows; across */
-#define OLY_GPU_REDUCED_BYTES_ACROSS 3.3
+#define OLY_GPU_COPIED          1.35 /* of boxes that are not dense; by slices at computed positions */
+#define OLY_GPU_CUT             0.31
+#define OLY_GPU_ATOMIC          0.06 /* updates that are atomic */
+#define OLY_GPU_FOUND_APART     0.79 /* argmax, argmin of short rows, or across */
+#define OLY_GPU_RUNNING_ALONG   0.32 /* along one long line, of infrequent types; across lines */
+#define OLY_GPU_RUNNING_OVER    0.55
+#define OLY_GPU_RUNNING_LOGS    0.08
+#define OLY_GPU_SORTED_PASS     0.24 /* by eight bits of a long line; with positions; of lines that fit a block */
+#define OLY_GPU_SORTED_NUMBERED 0.17
+#define OLY_GPU_SORTED_SHORT    0.28
+#define OLY_GPU_WINDOWED        0.58 /* taps of windows; of convolutions of few features */
+#define OLY_GPU_TAPS            3.8
+#define OLY_GPU_REDUCED_BYTES   5.6 /* elements of one byte that are reduced */
 
 /* Bytes that take as long as reading an element somewhere, or writing it. */
 #define OLY_GPU_GATHERED  64 /* by positions that many rows share; by one of its own */
-#define OLY_GPU_PICKED    32
+#define OLY_GPU_PICKED    20
 #define OLY_GPU_SECTOR    32
-#define OLY_GPU_SCATTERED 3.0 /* scatters take so many times what their sorts and bytes would */
+#define OLY_GPU_SCATTERED 2.3 /* scatters take so many times what their bytes would */
 
-/* Lane clocks (a multiprocessor has 128 lanes) for a tap, a step and a point of a stencil in one and in more dimensions. Loops over fields
- * go through shared memory: clocks of a stage beside its instructions, and what all of them are multiplied by. */
+/* Lane clocks (a multiprocessor has 128 lanes) for a tap, a step and a point of a stencil in one and in more dimensions. Loops over fields go
+ * through shared memory: what a stage takes beside its instructions, and what all of them are multiplied by, for margins that are computed twice
+ * and for addresses. FIELDS is from the instructions of compiled kernels: it is not measured yet. */
 #define OLY_GPU_TAP_1D 2.8
-#define OLY_GPU_STAGE  20.0
 #define OLY_GPU_TAP    4.0
-#define OLY_GPU_FIELDS 8.5
+#define OLY_GPU_STAGE  3.0
+#define OLY_GPU_FIELDS 2.8
 
 typedef struct oly_gpu_rates {
+    double start;  /* seconds of a kernel that does nothing */
+    double ramp;   /* at most so much more of one that does something */
     double memory; /* bytes per second that copies read and write */
     double cache;  /* bytes that stay in it */
     double lanes;  /* clocks of lanes per second, of all multiprocessors */
