@@ -408,7 +408,7 @@ emulated     := $(BUILD)/tests/gpu/emulated
 emulated_at  := tests/gpu/emulator
 cu_kernels   := $(call files,kernels/cuda,*.cu) $(emulated_at)/toy.cu
 cuda_headers := $(wildcard $(CUDA_HOME)/include/cuda.h)
-emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) libmpi_device.so include libkernels_emulated.so libkernels_checked.so))
+emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 real_nvrtc libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) libmpi_device.so include libkernels_emulated.so libkernels_checked.so))
 sanitize_emulated = $(if $(findstring thread,$(SANITIZE)),,$(sanitize))
 compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno-format-truncation -fPIC -fvisibility=hidden -pthread $(sanitize_emulated) -isystem $(CUDA_HOME)/include
 compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
@@ -436,6 +436,11 @@ $(emulated)/libcuda.so.1: $(emulated_driver) $(emulated_at)/driver.h $(emulated)
 $(emulated)/libnvrtc.so.13: $(emulated_at)/nvrtc.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))
 	$(Q)$(compile_emulated) $< -l:libcuda.so.1 -lemulated_device -ldl $(link_emulated)
+
+$(emulated)/real_nvrtc: $(emulated_at)/real_nvrtc.c
+	@mkdir -p $(@D)
+	$(call say,LD,$(@F))
+	$(Q)$(compile_emulated) $< -ldl -o $@
 
 $(emulated)/libcublasLt.so.13: $(emulated_at)/cublaslt.c $(emulated)/libcuda.so.1
 	$(call say,LD,$(@F))

@@ -151,7 +151,8 @@ static void compile_for(void *library, const char *arch)
     *(void **)&compile = dlsym(library, "nvrtcCompileProgram");
     *(void **)&log_of = dlsym(library, "nvrtcGetProgramLog");
     *(void **)&destroy = dlsym(library, "nvrtcDestroyProgram");
-    const char *text[32], *name[32], *options[] = {arch, "-fmad=false", "--std=c++17", "--device-int128"};
+    const char *text[32], *name[32],
+        *options[] = {arch, "-fmad=false", "--std=c++17", "--device-int128", "-default-device"};
     static char log[1 << 20];
     int n = 0;
     for (const oly_embedded *e = oly_cuda_headers; e->name; e++, n++) {
@@ -160,7 +161,7 @@ static void compile_for(void *library, const char *arch)
     }
     program p;
     assert_int_equal(create(&p, collected.text.chars, "group.cu", n, text, name), 0);
-    if (compile(p, 4, options) != 0) {
+    if (compile(p, sizeof options / sizeof *options, options) != 0) {
         log_of(p, log);
         fail_msg("%s: %.2000s", arch, log);
     }

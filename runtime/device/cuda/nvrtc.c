@@ -57,7 +57,7 @@ static int known_arch(int arch, bool *itself)
 }
 
 /* Contraction is off: results have the same bits as the interpreter's. */
-enum { OPTIONS = 4 };
+enum { OPTIONS = 5 };
 static bool write_options(int arch, char architecture[40], const char *options[OPTIONS], bool *itself)
 {
     int known = known_arch(arch, itself);
@@ -66,6 +66,7 @@ static bool write_options(int arch, char architecture[40], const char *options[O
     options[1] = "-fmad=false";
     options[2] = "--std=c++17";
     options[3] = "--device-int128";
+    options[4] = "-default-device"; /* else generic lambdas are functions of the host */
     return known > 0;
 }
 
@@ -85,9 +86,9 @@ const char *oly_nvrtc_description(int arch, char *to, size_t size)
     *to = 0;
     if (oly_nvrtc_missing() || nvrtc.version(&major, &minor) != 0 || !write_options(arch, architecture, o, &itself))
         return to;
-    snprintf(to, size, "Olympus %d.%d, headers %016llx%016llx, NVRTC %d.%d, %s %s %s %s\n", OLY_VERSION_MAJOR,
+    snprintf(to, size, "Olympus %d.%d, headers %016llx%016llx, NVRTC %d.%d, %s %s %s %s %s\n", OLY_VERSION_MAJOR,
              OLY_VERSION_MINOR, (unsigned long long)headers_hash(1), (unsigned long long)headers_hash(2), major, minor,
-             o[0], o[1], o[2], o[3]);
+             o[0], o[1], o[2], o[3], o[4]);
     return to;
 }
 

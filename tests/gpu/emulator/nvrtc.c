@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The emulated NVRTC: compiles a program with the host's C++ compiler (EMULATED_CXX, g++) to an object, which is kept in a folder by the hash of
  * all that it depends on (EMULATED_CACHE; otherwise `cache` beside this library). The image names the object; the emulated driver
- * loads it. */
+ * loads it. With EMULATED_NVRTC NVIDIA's own compiler, that library, must accept the program, too: it refuses what host compilers take. */
 #define _GNU_SOURCE
 #include "launch.h"
 #include <dlfcn.h>
@@ -272,6 +272,36 @@ static bool compile(struct _nvrtcProgram *p, const char *object)
     return ok;
 }
 
+/* -- NVIDIA's own ------------------------------------------------------------------------------------------------------------------ */
+
+/* In a process of its own (real_nvrtc.c). */
+static void ask_the_real_one(nvrtcProgram p, int n, const char *const *options)
+{
+    const char *path = getenv("EMULATED_NVRTC");
+    char folder[PATH / 4], command[4 * PATH], *log;
+    if (!path)
+        return;
+    snprintf(folder, sizeof folder, "%s/real-nvrtc-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    bool ok = mkdtemp(folder) && write_file(folder, "program.cu", p->source);
+    for (int k = 0; k < p->n_headers && ok; k++)
+        ok = write_file(folder, p->header_name[k], p->header[k]);
+    if (!ok)
+        emulated_violation("%s cannot be written", folder);
+    int used = snprintf(command, sizeof command, "env -u LD_PRELOAD -u LD_LIBRARY_PATH '%s/real_nvrtc' '%s' '%s'",
+                        here(), path, folder);
+    for (int k = 0; k < n; k++)
+        used += snprintf(command + used, sizeof command - (size_t)used, " '%s'", options[k]);
+    snprintf(command + used, sizeof command - (size_t)used, " >'%s/log' 2>&1", folder);
+    ok = system(command) == 0;
+    snprintf(command, sizeof command, "%s/log", folder);
+    log = read_file(command);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    bool removed = system(command) == 0;
+    if (!ok || !removed)
+        emulated_violation("NVIDIA's NVRTC refuses a program that g++ takes: %.2000s", log);
+    free(log);
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options)
 {
     char object[PATH - 64];
@@ -282,6 +312,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *option
         emulated_violation("NVRTC is called without -fmad=false: products and sums would be contracted");
     if (emulated_fails("nvrtc"))
         return NVRTC_ERROR_INTERNAL_ERROR;
+    ask_the_real_one(p, n, options);
     object_path(p, object, sizeof object);
     if (access(object, R_OK) != 0 && !compile(p, object))
         return NVRTC_ERROR_COMPILATION;
