@@ -126,15 +126,22 @@ OLY_DEVICE double added(double sum, double x, double y)
     return oly_fma(x, y, sum);
 }
 
-/* FEATURES x PLACES results, of which a thread has ROWS x COLUMNS: vectors of neighbouring ones, ACROSS (DOWN) threads apart. */
-template <class T, int F, int P, int R, int C> struct tile {
+/* FEATURES x PLACES results, of which a thread has ROWS x COLUMNS: vectors of neighbouring ones, ACROSS (DOWN) threads apart.
+ * TOGETHER: features lie side by side in both operands. Then a thread reads vectors of them, and neighbouring threads those of one place.
+ * WHOLE: of the kernel's rows, which are in the order of the sum, threads read vectors; nothing is dilated. */
+enum ways { ANY, TOGETHER, WHOLE };
+template <class T, int F, int P, int R, int C, ways W = ANY> struct tile {
     using A = T;
     static constexpr int FEATURES = F, PLACES = P, ROWS = R, COLUMNS = C;
     static constexpr int V = vector<A>::length, ACROSS = P / C, DOWN = F / R, THREADS = ACROSS * DOWN;
     static constexpr int W_LINE = F + V, X_LINE = P + V;                       /* in shared memory */
     static constexpr int W_EACH = F * DEPTH / THREADS, X_EACH = P * DEPTH / THREADS; /* elements that a thread reads */
-    static constexpr int OWN = P > THREADS ? P / THREADS : 1;                  /* places whose elements it reads, and */
+    static constexpr ways WAY = W;
+    static constexpr int BESIDE = W == TOGETHER ? DEPTH / V : 1;               /* threads that read elements of one place */
+    static constexpr int OWN = P * BESIDE > THREADS ? P * BESIDE / THREADS : 1; /* places whose elements it reads, and */
     static constexpr int DEEP = X_EACH / OWN;                                  /* neighbouring elements of their sums */
+    static_assert(W == ANY || W_EACH == V, "a thread reads a vector of the kernel");
+    static_assert(W != TOGETHER || DEEP == V, "and of each place");
 };
 
 template <class S> struct reading { /* of a thread */
@@ -153,9 +160,18 @@ OLY_DEVICE void begin_reading(const oly_cuda_convolve_task &t, int group, int ro
     int thread = oly_thread(), line;
     OLY_UNROLL
     for (int k = 0; k < S::OWN; k++)
-        find_place(t, group, column + thread % S::PLACES + k * S::THREADS, &r->own[k]);
-    r->x_first = thread / S::PLACES * S::DEEP;
+        find_place(t, group, column + (S::WAY == TOGETHER ? thread / S::BESIDE : thread % S::PLACES) + k * (S::THREADS / S::BESIDE),
+                   &r->own[k]);
+    r->x_first = (S::WAY == TOGETHER ? thread % S::BESIDE : thread / S::PLACES) * S::DEEP;
     r->w = (const A *)t.w + row * t.w_row;
+    if (S::WAY != ANY) {
+        line = S::WAY == TOGETHER ? thread % (S::FEATURES / S::V) * S::V : thread / (DEPTH / S::V);
+        r->w_first = S::WAY == TOGETHER ? thread / (S::FEATURES / S::V) : thread % (DEPTH / S::V) * S::V;
+        r->w_store = r->w_first * S::W_LINE + line;
+        r->w += line < rows ? line * t.w_row : 0; /* others are not written: any */
+        KEEP_POINTER(r->w);
+        return;
+    }
     KEEP_POINTER(r->w);
     if (t.w_by_row) {
         line = thread % S::FEATURES;
@@ -187,6 +203,21 @@ OLY_DEVICE void read_w(const reading<S> &r, const int32_t *table_w, int base, ty
     }
 }
 template <class S>
+OLY_DEVICE void read_undilated_x(const oly_cuda_convolve_task &t, const reading<S> &r, const int32_t (&at)[S::DEEP],
+                                 const uint32_t (&lanes)[S::DEEP], typename S::A *x)
+{
+    OLY_UNROLL
+    for (int l = 0; l < S::DEEP; l++) {
+        OLY_UNROLL
+        for (int k = 0; k < S::OWN; k++) {
+            typename S::A v = 0;
+            if (is_inside(t, r.own[k], lanes[l]))
+                v = r.own[k].x[at[l]];
+            x[k * S::DEEP + l] = v;
+        }
+    }
+}
+template <class S>
 OLY_DEVICE void read_x(const oly_cuda_convolve_task &t, const reading<S> &r, const int32_t *table_x,
                        const uint32_t *table_lanes, int base, typename S::A *x)
 {
@@ -209,16 +240,7 @@ OLY_DEVICE void read_x(const oly_cuda_convolve_task &t, const reading<S> &r, con
             }
         }
     } else if (t.shift == 0) {
-        OLY_UNROLL
-        for (int l = 0; l < S::DEEP; l++) {
-            OLY_UNROLL
-            for (int k = 0; k < S::OWN; k++) {
-                A v = 0;
-                if (is_inside(t, r.own[k], lanes[l]))
-                    v = r.own[k].x[at[l]];
-                x[k * S::DEEP + l] = v;
-            }
-        }
+        read_undilated_x<S>(t, r, at, lanes, x);
     } else {
         OLY_UNROLL
         for (int l = 0; l < S::DEEP; l++) {
@@ -247,6 +269,92 @@ OLY_DEVICE void keep(const reading<S> &r, const typename S::A *w, const typename
     }
 }
 
+/* As read_w, read_x and keep. */
+template <class S> OLY_DEVICE void read_vector_of_w(const reading<S> &r, const int32_t *table_w, int base, typename S::A *w)
+{
+    using A = typename S::A;
+    int32_t at = table_w[base + r.w_first];
+    vector<A> v;
+    OLY_UNROLL
+    for (int i = 0; i < S::V; i++)
+        v.of[i] = -0.0f;
+    if (at != NO_ELEMENT)
+        v = *(const vector<A> *)(r.w + at);
+    OLY_UNROLL
+    for (int i = 0; i < S::V; i++)
+        w[i] = v.of[i];
+}
+template <class S>
+OLY_DEVICE void read_vectors_of_x(const oly_cuda_convolve_task &t, const reading<S> &r, const table &of, int base,
+                                  typename S::A *x)
+{
+    using A = typename S::A;
+    int32_t at = of.x[base + r.x_first];
+    uint32_t lanes = of.lanes[base + r.x_first];
+    OLY_UNROLL
+    for (int k = 0; k < S::OWN; k++) {
+        uint32_t a = r.own[k].a + lanes; /* b is computed again: there are no registers left */
+        vector<A> v = {};
+        if ((a & ~(a - t.lane_extent) & t.inside) == t.inside)
+            v = *(const vector<A> *)(r.own[k].x + at);
+        OLY_UNROLL
+        for (int i = 0; i < S::V; i++)
+            x[k * S::DEEP + i] = v.of[i];
+    }
+}
+template <class S>
+OLY_DEVICE void keep_vectors(const reading<S> &r, const typename S::A *w, const typename S::A *x, typename S::A *to_w,
+                             typename S::A *to_x)
+{
+    if constexpr (S::WAY == TOGETHER) {
+        vector<typename S::A> v;
+        OLY_UNROLL
+        for (int i = 0; i < S::V; i++)
+            v.of[i] = w[i];
+        *(vector<typename S::A> *)(to_w + r.w_store) = v;
+    } else {
+        OLY_UNROLL
+        for (int i = 0; i < S::V; i++)
+            to_w[r.w_store + i * S::W_LINE] = w[i];
+    }
+    int place = S::WAY == TOGETHER ? oly_thread() / S::BESIDE : oly_thread() % S::PLACES;
+    OLY_UNROLL
+    for (int k = 0; k < S::OWN; k++) {
+        OLY_UNROLL
+        for (int l = 0; l < S::DEEP; l++)
+            to_x[(r.x_first + l) * S::X_LINE + place + k * (S::THREADS / S::BESIDE)] = x[k * S::DEEP + l];
+    }
+}
+
+template <class S>
+OLY_DEVICE void read_next(const oly_cuda_convolve_task &t, const reading<S> &r, const table &of, int base,
+                          typename S::A *w, typename S::A *x)
+{
+    if constexpr (S::WAY == ANY) {
+        read_w<S>(r, of.w, base, w);
+        read_x<S>(t, r, of.x, of.lanes, base, x);
+    } else if constexpr (S::WAY == TOGETHER) {
+        read_vector_of_w<S>(r, of.w, base, w);
+        read_vectors_of_x<S>(t, r, of, base, x);
+    } else {
+        int32_t at[S::DEEP];
+        uint32_t lanes[S::DEEP];
+        look_up<S::DEEP>(of.x, base + r.x_first, at);
+        look_up<S::DEEP>(of.lanes, base + r.x_first, lanes);
+        read_vector_of_w<S>(r, of.w, base, w);
+        read_undilated_x<S>(t, r, at, lanes, x);
+    }
+}
+template <class S>
+OLY_DEVICE void keep_next(const reading<S> &r, const typename S::A *w, const typename S::A *x, typename S::A *to_w,
+                          typename S::A *to_x)
+{
+    if constexpr (S::WAY == ANY)
+        keep<S>(r, w, x, to_w, to_x);
+    else
+        keep_vectors<S>(r, w, x, to_w, to_x);
+}
+
 template <class S>
 OLY_DEVICE void multiply(const typename S::A *of_w, const typename S::A *of_x, typename S::A (&sum)[S::ROWS][S::COLUMNS])
 {
@@ -269,6 +377,38 @@ OLY_DEVICE void multiply(const typename S::A *of_w, const typename S::A *of_x, t
     }
 }
 
+/* Features side by side. */
+template <class S>
+OLY_DEVICE void write_last(int features, int columns, int row, int rows, int column, typename S::A *to,
+                           const typename S::A (&sum)[S::ROWS][S::COLUMNS])
+{
+    using A = typename S::A;
+    int first_row = oly_thread() / S::ACROSS * S::V, first_column = oly_thread() % S::ACROSS * S::V;
+    bool together = (features | row) % S::V == 0; /* aligned */
+    OLY_UNROLL
+    for (int c = 0; c < S::COLUMNS; c++) {
+        int at = column + first_column + c / S::V * S::ACROSS * S::V + c % S::V;
+        if (at >= columns)
+            continue;
+        A *line = to + (int64_t)at * features + row;
+        OLY_UNROLL
+        for (int r = 0; r < S::ROWS; r += S::V) {
+            int k = first_row + r / S::V * S::DOWN * S::V;
+            if (together && k + S::V <= rows) {
+                vector<A> v;
+                OLY_UNROLL
+                for (int i = 0; i < S::V; i++)
+                    v.of[i] = sum[r + i][c];
+                *(vector<A> *)(line + k) = v;
+                continue;
+            }
+            OLY_UNROLL
+            for (int i = 0; i < S::V; i++)
+                if (k + i < rows)
+                    line[k + i] = sum[r + i][c];
+        }
+    }
+}
 template <class S>
 OLY_DEVICE void write(const oly_cuda_convolve_task &t, int part, int row, int rows, int column,
                       const typename S::A (&sum)[S::ROWS][S::COLUMNS])
@@ -277,6 +417,10 @@ OLY_DEVICE void write(const oly_cuda_convolve_task &t, int part, int row, int ro
     int features = t.end - t.begin, first_row = oly_thread() / S::ACROSS * S::V,
         first_column = oly_thread() % S::ACROSS * S::V;
     A *to = t.parts > 1 ? (A *)t.partial + (int64_t)part * features * t.columns : (A *)t.out;
+    if (t.out_last) {
+        write_last<S>(features, t.columns, row, rows, column, to, sum);
+        return;
+    }
     OLY_UNROLL
     for (int c = 0; c < S::COLUMNS; c += S::V) {
         int at = column + first_column + c / S::V * S::ACROSS * S::V;
@@ -325,9 +469,8 @@ OLY_DEVICE void convolve_tile(const oly_cuda_convolve_task &t, memory<S> &m, int
     begin_reading<S>(t, group, row, rows, column, &r);
     fill(t, begin, m.of.x, m.of.w, m.of.lanes);
     oly_barrier();
-    read_w<S>(r, m.of.w, 0, w);
-    read_x<S>(t, r, m.of.x, m.of.lanes, 0, x);
-    keep<S>(r, w, x, (A *)m.w[0], (A *)m.x[0]);
+    read_next<S>(t, r, m.of, 0, w, x);
+    keep_next<S>(r, w, x, (A *)m.w[0], (A *)m.x[0]);
     oly_barrier();
     OLY_NO_UNROLL
     for (int step = 1; step <= steps; step++) {
@@ -338,13 +481,12 @@ OLY_DEVICE void convolve_tile(const oly_cuda_convolve_task &t, memory<S> &m, int
                 fill(t, begin + step * DEPTH, m.of.x, m.of.w, m.of.lanes);
                 oly_barrier();
             }
-            read_w<S>(r, m.of.w, base, w);
-            read_x<S>(t, r, m.of.x, m.of.lanes, base, x);
+            read_next<S>(t, r, m.of, base, w, x);
         }
         multiply<S>((const A *)m.w[now] + oly_thread() / S::ACROSS * S::V,
                     (const A *)m.x[now] + oly_thread() % S::ACROSS * S::V, sum);
         if (step < steps)
-            keep<S>(r, w, x, (A *)m.w[1 - now], (A *)m.x[1 - now]);
+            keep_next<S>(r, w, x, (A *)m.w[1 - now], (A *)m.x[1 - now]);
         oly_barrier();
     }
     write<S>(t, part, row, rows, column, sum);
@@ -373,6 +515,10 @@ template <class S> OLY_DEVICE void convolve(const oly_cuda_convolve_task &t, mem
     }
 TILES(f32_128, 2, float, 128, 128, 8, 8)
 TILES(f32_64, 4, float, 64, 128, 8, 8)
+TILES(f32_128_last, 2, float, 128, 128, 8, 8, TOGETHER)
+TILES(f32_64_last, 4, float, 64, 128, 8, 8, TOGETHER)
+TILES(f32_128_whole, 2, float, 128, 128, 8, 8, WHOLE)
+TILES(f32_64_whole, 4, float, 64, 128, 8, 8, WHOLE)
 TILES(f32_32, 3, float, 32, 256, 8, 8)
 TILES(f64_64, 3, double, 64, 64, 4, 8)
 
@@ -440,7 +586,8 @@ template <class A> OLY_DEVICE void convolve_few(const oly_cuda_convolve_task &t,
         OLY_UNROLL
         for (int i = 0; i < EACH; i++)
             if (column < t.columns && row + i < features)
-                to[((int64_t)batch * features + row + i) * t.places + (column - batch * t.places)] = sum[i];
+                to[t.out_last ? (int64_t)column * features + row + i
+                              : ((int64_t)batch * features + row + i) * t.places + (column - batch * t.places)] = sum[i];
     }
 }
 template <class A> OLY_DEVICE void add_parts(const oly_cuda_convolve_task &t)

@@ -21,6 +21,7 @@ typedef struct oly_cuda_convolve_task {
     int64_t x_batch, x_group, w_row; /* elements between batch elements, groups, and rows of the kernel */
     int32_t begin, end;              /* features of the result that are here, of all */
     int32_t per_group, first, groups, row_blocks, strips;
+    int32_t out_last; /* the result, and its parts, are [batch][places][features], not [batch][features][places] */
     int32_t columns, places;      /* of all batch elements, of one */
     int32_t n, depth, parts;      /* elements of a sum; of a part of it, a multiple of what a block holds */
     int32_t rank, taps, features; /* of the kernel */

@@ -30,7 +30,7 @@ typedef struct oly_cuda_generated {
 /* What a family of kernels needs of its caller. All launches of a call go to one stream, in order. */
 typedef struct oly_cuda_launcher {
     void *context;
-    int processors; /* of the device: how many blocks are worth having is a multiple of it */
+    int processors;          /* of the device: how many blocks are worth having is a multiple of it */
     int shared, shared_each; /* bytes of shared memory of a processor, and at most of a block; 0: 48 KiB */
     oly_status (*launch)(void *context, const oly_cuda_launch *launch);
     /* A copy of these bytes in the device's memory, 16-byte aligned, which stays as long as launches may read it. Callers may keep one
@@ -90,4 +90,7 @@ oly_status oly_cuda_gemm_bytes(const oly_cuda_launcher *l, const oly_gemm_task *
 bool oly_cuda_has_local(const oly_local_task *t);
 oly_status oly_cuda_local(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
                           void *scratch);
+/* A convolution whose result is [batch][places][features] in memory. *launched: false: there is no kernel for it. */
+oly_status oly_cuda_convolve_last(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                                  bool *launched);
 #endif

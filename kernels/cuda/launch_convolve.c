@@ -18,15 +18,17 @@ enum { LONG = 1024, LEAST_DEPTH = 256, MANY = 512, MOST_PARTS = 128 };
 typedef struct shape {
     const char *kernel;
     int features, places, threads;
+    /* where features lie side by side in both operands; where the kernel's rows are in the order of the sum; NULL: as others */
+    const char *together, *whole;
 } shape;
 enum { F32_128, F32_64, F32_32, F64_64, FEW_F32, FEW_F64 };
 static const shape shapes[] = {
-    [F32_128] = {"oly_convolve_f32_128", 128, 128, 256},
-    [F32_64] = {"oly_convolve_f32_64", 64, 128, 128},
-    [F32_32] = {"oly_convolve_f32_32", 32, 256, 128},
-    [F64_64] = {"oly_convolve_f64_64", 64, 64, 128},
-    [FEW_F32] = {"oly_convolve_few_f32", OLY_CUDA_CONVOLVE_EACH, OLY_CUDA_THREADS, OLY_CUDA_THREADS},
-    [FEW_F64] = {"oly_convolve_few_f64", OLY_CUDA_CONVOLVE_EACH, OLY_CUDA_THREADS, OLY_CUDA_THREADS}};
+    [F32_128] = {"oly_convolve_f32_128", 128, 128, 256, "oly_convolve_f32_128_last", "oly_convolve_f32_128_whole"},
+    [F32_64] = {"oly_convolve_f32_64", 64, 128, 128, "oly_convolve_f32_64_last", "oly_convolve_f32_64_whole"},
+    [F32_32] = {"oly_convolve_f32_32", 32, 256, 128, NULL, NULL},
+    [F64_64] = {"oly_convolve_f64_64", 64, 64, 128, NULL, NULL},
+    [FEW_F32] = {"oly_convolve_few_f32", OLY_CUDA_CONVOLVE_EACH, OLY_CUDA_THREADS, OLY_CUDA_THREADS, NULL, NULL},
+    [FEW_F64] = {"oly_convolve_few_f64", OLY_CUDA_CONVOLVE_EACH, OLY_CUDA_THREADS, OLY_CUDA_THREADS, NULL, NULL}};
 
 static int64_t blocks_of(const shape *s, const oly_convolve_blocks *b, int64_t columns)
 {
@@ -132,6 +134,39 @@ static void set_reading(const oly_local_task *t, const oly_convolve_blocks *b, c
     c->x_together = aligned && x->stride[1] == 1 && c->shift == 0 && (c->feature_last || c->taps == 1);
 }
 
+enum { VECTOR = 4 }; /* of float32, read together */
+
+/* Can vectors of features of both operands be read? */
+static bool is_together(const oly_local_task *t, const oly_cuda_convolve_task *c)
+{
+    const oly_local_operand *w = &t->in[1];
+    bool aligned = c->x_together && c->w_by_row && (uintptr_t)c->w % 16 == 0 && c->begin % VECTOR == 0 &&
+                   c->end % VECTOR == 0 && c->per_group % VECTOR == 0 && w->stride[1] % VECTOR == 0;
+    for (int d = 0; d < t->window->rank; d++)
+        aligned = aligned && w->stride[2 + d] % VECTOR == 0;
+    return aligned;
+}
+
+/* Can vectors of the kernel's rows be read, in the order of the sum? */
+static bool is_whole(const oly_cuda_convolve_task *c)
+{
+    bool whole =
+        c->shift == 0 && !c->x_together && (uintptr_t)c->w % 16 == 0 && c->n % VECTOR == 0 && c->w_row % VECTOR == 0;
+    int64_t dense = c->feature_last ? c->features : 1;
+    for (int d = c->rank - 1; d >= 0; d--) {
+        whole = whole && (c->size[d] == 1 || c->w_tap[d] == dense);
+        dense *= c->size[d];
+    }
+    return whole && (c->features == 1 || c->w_feature == (c->feature_last ? 1 : c->taps));
+}
+
+static const char *kernel_of(const shape *s, const oly_local_task *t, const oly_cuda_convolve_task *c)
+{
+    if (s->together && is_together(t, c))
+        return s->together;
+    return s->whole && is_whole(c) ? s->whole : s->kernel;
+}
+
 static void divide(const shape *s, const oly_convolve_blocks *b, oly_cuda_convolve_task *c)
 {
     int64_t tiles = blocks_of(s, b, c->columns), parts = 1;
@@ -184,14 +219,15 @@ static bool describe(const oly_local_task *t, const oly_convolve_blocks *b, cons
     return true;
 }
 
-oly_status oly_cuda_convolve_blocks(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
-                                    void *out, bool *launched)
+static oly_status launch(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                         bool out_last, bool *launched)
 {
     oly_cuda_convolve_task c;
     oly_convolve_blocks b = oly_convolve_divide(t);
     *launched = oly_enabled(OLY_OPTIMISATION_CONVOLUTION_TILES) && describe(t, &b, in, out, &c);
     if (!*launched)
         return OLY_OK;
+    c.out_last = out_last;
     const shape *s = shape_of(t, &b, c.columns);
     const bool few = b.per_group < FEW_FEATURES, wide = t->out.dtype == OLY_FLOAT64;
     int64_t rows = t->out.extent[1];
@@ -206,9 +242,23 @@ oly_status oly_cuda_convolve_blocks(const oly_cuda_launcher *l, const oly_local_
         c.partial = partial;
     }
     unsigned blocks = oly_cuda_blocks(l, blocks_of(s, &b, c.columns) * c.parts, 1);
-    OLY_TRY(oly_cuda_start(l, "convolve_blocks", s->kernel, blocks, (unsigned)s->threads, &c, sizeof c));
+    const char *kernel = kernel_of(s, t, &c);
+    OLY_TRY(oly_cuda_start(l, "convolve_blocks", kernel, blocks, (unsigned)s->threads, &c, sizeof c));
     if (c.parts == 1)
         return OLY_OK;
     return oly_cuda_start(l, "convolve_blocks", wide ? "oly_convolve_add_f64" : "oly_convolve_add_f32",
                           oly_cuda_blocks(l, rows * c.columns, OLY_CUDA_THREADS), OLY_CUDA_THREADS, &c, sizeof c);
+}
+
+oly_status oly_cuda_convolve_blocks(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                    void *out, bool *launched)
+{
+    return launch(l, t, in, out, false, launched);
+}
+
+oly_status oly_cuda_convolve_last(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
+                                  bool *launched)
+{
+    *launched = false;
+    return (uintptr_t)out % 16 == 0 ? launch(l, t, in, out, true, launched) : OLY_OK;
 }

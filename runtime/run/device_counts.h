@@ -10,6 +10,7 @@ typedef struct oly_device_counters {
     _Atomic int64_t launches;         /* of kernels */
     _Atomic int64_t library_products; /* by cuBLASLt */
     _Atomic int64_t epilogues;        /* of these, with a bias (run/cuda/epilogues.h) */
+    _Atomic int64_t features_last;    /* convolutions launched with a copy (run/cuda/features_last.h) */
     _Atomic int64_t row_chains;       /* of kernels: of several steps (run/cuda/row_chains.h) */
     _Atomic int64_t graph_launches;   /* of recorded segments (run/replay.h) */
     _Atomic int64_t graphs;           /* made for these */

@@ -48,6 +48,7 @@ typedef struct oly_copies {
     const oly_copy_work *copies; /* [n] */
     const int *chunks;           /* [n] of the CPU's kernel */
     int n;
+    const struct oly_prepared *prepared; /* of their step or level */
 } oly_copies;
 
 typedef struct oly_sums {

@@ -309,7 +309,7 @@ static oly_status submit_copies(oly_run *r, const oly_copies *c)
 
 oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_copy_work *copies, int n, double work)
 {
-    copying c = {{copies, prepared->copies, n}, r, r->base, {chunks_of_copy, prepared->copies, 0}};
+    copying c = {{copies, prepared->copies, n, prepared}, r, r->base, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
         return submit_copies(r, &c.list);
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {

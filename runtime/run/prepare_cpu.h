@@ -22,10 +22,12 @@ typedef struct oly_prepared {
     const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
     struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
     bool left_out;                    /* a group that GPUs do not launch: a product reads its bytes (cuda/bytes.h) */
-    bool
-        with_next; /* GPUs launch the step with the one after it: a product (cuda/epilogues.h), or a step of a row chain */
+    /* GPUs launch the step with the one after it: a product (cuda/epilogues.h), a convolution (cuda/features_last.h), or a step of a
+     * row chain */
+    bool with_next;
     const struct oly_row_steps *rows;    /* of the last step of a row chain (cuda/row_chains.h); NULL: none */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
+    const struct oly_step *convolution;  /* of the copies that GPUs launch with it (cuda/features_last.h); NULL: none */
     struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: devices=8  Products with a bias, which the library adds: the bits of two steps, for every placement; only where nothing else reads the
- * product. tests/gpu/test_platform.sh runs it on emulated GPUs. */
+ * product; convolutions with the copy of their result. tests/gpu/test_platform.sh runs it on emulated GPUs. */
 #include "check.h"
 #include "check_session.h"
 #include "core/optimisation.h"
@@ -153,10 +153,76 @@ static void others_keep_their_steps(void **state)
     compare(linear, "linear", OLY_COMPLEX64, 2, "x, None", "", "", false);
 }
 
+/* -- convolutions ------------------------------------------------------------------------------------------------------------------- */
+
+static void channels_last(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_conv(in[0], in[1], .padding = "SAME", .dimension_numbers = "NHWC,HWIO->NHWC");
+    out[1] = oly_sum(in[1]);
+}
+
+static void layers_last(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array y = oly_conv(in[0], in[1], .padding = "SAME", .dimension_numbers = "NHWC,HWIO->NHWC");
+    for (int k = 0; k < 3; k++)
+        y = oly_conv(y, oly_mul(0.125, in[1]), .padding = "SAME", .dimension_numbers = "NHWC,HWIO->NHWC");
+    out[0] = y;
+    out[1] = oly_sum(in[1]);
+}
+
+/* The sum reads the order without the copy. */
+static void summed_last(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_conv(in[0], in[1], .padding = "SAME", .dimension_numbers = "NHWC,HWIO->NHWC");
+    out[1] = oly_sum(out[0]);
+}
+
+static void compare_convolution(oly_function function, const char *name, const char *of_images, const char *of_kernel,
+                                bool joined)
+{
+    enum { IMAGES = 4, SIDE = 10, CHANNELS = 16 };
+    size_t bytes = sizeof(double) * BATCHES * ROWS * ROWS;
+    OLY_SCOPE
+    {
+        const int64_t images[] = {IMAGES, SIDE, SIDE, CHANNELS}, kernel[] = {3, 3, CHANNELS, CHANNELS}, none[] = {1};
+        oly_array in[] = {drawn(OLY_FLOAT32, 1, 4, images, of_images), drawn(OLY_FLOAT32, 2, 4, kernel, of_kernel),
+                          drawn(OLY_FLOAT32, 3, 1, none, "")};
+        for (int k = 0; k < 4; k++)
+            assert_non_null(values[k / 2][k % 2] = calloc(1, bytes));
+        int64_t before = oly_counted(&oly_device_counted.features_last);
+        call(function, in, (oly_optimisations)1 << OLY_OPTIMISATION_PRODUCT_EPILOGUES, values[0]);
+        assert_int_equal(oly_counted(&oly_device_counted.features_last), before);
+        call(function, in, 0, values[1]);
+        bool some = oly_counted(&oly_device_counted.features_last) > before;
+        if (some != (joined && on_gpu() && !getenv("EMULATED_FAIL")))
+            fail_msg("%s: the convolution %s the order of the copy", name, some ? "writes" : "does not write");
+        for (int k = 0; k < 2; k++)
+            if (memcmp(values[0][k], values[1][k], bytes))
+                fail_msg("%s: result %d has other bits where the convolution writes the order of the copy", name, k);
+        for (int k = 0; k < 4; k++)
+            free(values[k / 2][k % 2]);
+    }
+}
+
+static void convolutions_write_the_order_of_a_copy(void **state)
+{
+    (void)state;
+    compare_convolution(channels_last, "channels last", "", "", true);
+    compare_convolution(channels_last, "channels last, images", "x, None, None, None", "", true);
+    compare_convolution(channels_last, "channels last, rows", "None, y, None, None", "", true);
+    compare_convolution(channels_last, "channels last, features", "", "None, None, None, x", true);
+    compare_convolution(layers_last, "layers", "x, None, None, None", "", true);
+    compare_convolution(summed_last, "summed", "x, None, None, None", "", false);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(biases_have_the_bits_of_two_steps, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(convolutions_write_the_order_of_a_copy, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(others_keep_their_steps, check_start_wide, check_close)};
     return CHECK_MAIN(tests);
 }

@@ -63,6 +63,45 @@ static void windows(void **state)
     }
 }
 
+/* Windows over one or two dimensions, of several results a thread: those, and a thread for each, have the CPU's bits. */
+static void columns(void **state)
+{
+    (void)state;
+    need_kernels();
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT32, OLY_FLOAT32, OLY_INT16};
+    for (int round = 0; round < 160; round++) {
+        int outer = random_below(3), over = 1 + random_below(2), rank = outer + over, side = round % 3 ? 3 : 2;
+        int64_t extent[OLY_MAX_RANK], out[OLY_MAX_RANK];
+        drawn w = {.t = {.op = (oly_local_op)(OLY_LOCAL_WINDOW_SUM + round / 5 % 4), .n_in = 1}};
+        for (int d = 0; d < rank; d++)
+            out[d] = extent[d] = 1 + random_below(d < outer ? 4 : 30) + side;
+        w.window = (oly_sliding_window){.rank = over, .groups = 1, .batch_groups = 1};
+        for (int d = 0; d < over; d++) {
+            w.window.size[d] = side;
+            w.window.stride[d] = round % 4 < 2 ? 1 : 1 + random_below(2);
+            w.window.lo[d] = random_below(4) - 1;
+            w.window.hi[d] = random_below(4) - 1;
+            w.window.base_dilation[d] = 1;
+            w.window.dilation[d] = 1 + (round % 7 == 0);
+            out[outer + d] = places_of(&w.window, d, extent[outer + d]);
+        }
+        set_box(&w.in[0], dtypes[round % 5], rank, extent);
+        for (int d = outer; d < rank; d++)
+            if (random_below(4) == 0)
+                w.in[0].origin[d] = 1, w.in[0].extent[d]--;
+        fill_operand(&w, 0);
+        set_box(&w.t.out, w.in[0].dtype, rank, out);
+        take_part_of_result(&w, outer);
+        if (round % 8 == 7) {
+            oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_CONVOLUTION_TILES);
+            compare_task(&w, "window, one result a thread", round, false, NULL);
+            oly_disable(before);
+        } else {
+            compare_task(&w, "window by columns", round, false, NULL);
+        }
+    }
+}
+
 /* Sums of the same products in another order. */
 static bool nearly(const drawn *w, int64_t n, const void *cpu, const void *gpu)
 {
@@ -140,7 +179,7 @@ static void convolutions(void **state)
  * the sum nor its parts differ. */
 typedef struct tiled {
     int per_group, groups, features, length, rank, size; /* length: of every dimension of the window */
-    bool last, batch;                                    /* features lie side by side; groups are of the batch */
+    bool last, both, batch; /* features lie side by side; the kernel has that order, too; groups are of the batch */
 } tiled;
 
 static drawn draw_tiled(const tiled *c, oly_dtype dtype, int round)
@@ -178,6 +217,16 @@ static drawn draw_tiled(const tiled *c, oly_dtype dtype, int round)
         }
     }
     w.memory[0] = random_array(dtype, span);
+    if (c->both) {
+        span = 1;
+        for (int i = 0; i < c->rank + 2; i++) {
+            int d = c->last ? i : c->rank + 1 - i;
+            w.in[1].stride[d] = span;
+            span *= k[d];
+        }
+        free(w.memory[1]);
+        w.memory[1] = random_array(dtype, span);
+    }
     set_calm(&w, 0), set_calm(&w, 1);
     if (round % 3 == 2 && x[2] > 2) { /* a part: what is not here is padding */
         w.in[0].origin[2] = 1;
@@ -188,19 +237,50 @@ static drawn draw_tiled(const tiled *c, oly_dtype dtype, int round)
     return w;
 }
 
+/* The result with its features last has the bits of the one with its places last. */
+static void compare_order(const drawn *w, const void *tiles, int round)
+{
+    const oly_local_operand *out = &w->t.out;
+    int64_t n = oly_local_count(out, -1), features = out->extent[1], places = n / (out->extent[0] * features);
+    size_t bytes = oly_element_bytes[out->dtype];
+    char *last = random_array(out->dtype, n);
+    bool launched;
+    assert_int_equal(oly_cuda_convolve_last(&launcher, &w->t, (const void *const *)w->memory, last, &launched), OLY_OK);
+    assert_true(launched);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t batch = i / (features * places), feature = i / places % features, place = i % places;
+        const char *at = last + ((batch * places + place) * features + feature) * (int64_t)bytes;
+        if (memcmp(at, (const char *)tiles + i * (int64_t)bytes, bytes) != 0)
+            fail_msg("round %d: element %d with the features last has other bits", round, (int)i);
+    }
+    free(last);
+}
+
 static void tiled_convolutions(void **state)
 {
     (void)state;
     need_kernels();
-    static const tiled cases[] = {{128, 1, 2, 33000, 1, 3, .last = false}, {100, 1, 2, 20, 2, 3, .last = false},
-                                  {64, 2, 40, 9, 2, 3, .last = false},     {64, 1, 8, 12, 2, 3, .last = true},
-                                  {40, 1, 12, 10, 2, 2, .last = true},     {9, 3, 5, 30, 1, 5, .last = false},
-                                  {32, 2, 4, 60, 1, 4, .last = true},      {1, 70, 1, 9, 2, 3, .last = false},
-                                  {2, 5, 4, 17, 2, 3, .last = true},       {7, 1, 130, 12, 2, 3, .last = false},
-                                  {64, 1, 64, 6, 2, 4, .last = false},     {70, 1, 128, 6, 2, 3, .last = true},
-                                  {33, 2, 6, 20, 2, 3, .batch = true},     {1, 9, 2, 14, 2, 12, .batch = true},
-                                  {20, 1, 2, 34, 2, 30, .batch = true},    {64, 1, 16, 30, 1, 1, .last = true},
-                                  {16, 1, 3, 5, 3, 3, .last = false}};
+    static const tiled cases[] = {{128, 1, 4, 33000, 1, 3, .last = false, .both = true},
+                                  {100, 1, 2, 20, 2, 3, .last = false},
+                                  {64, 2, 40, 9, 2, 3, .last = false, .both = true},
+                                  {64, 1, 8, 12, 2, 3, .last = true},
+                                  {40, 1, 12, 10, 2, 2, .last = true},
+                                  {9, 3, 5, 30, 1, 5, .last = false},
+                                  {32, 2, 4, 60, 1, 4, .last = true},
+                                  {1, 70, 1, 9, 2, 3, .last = false},
+                                  {2, 5, 4, 17, 2, 3, .last = true},
+                                  {7, 1, 130, 12, 2, 3, .last = false},
+                                  {64, 1, 64, 6, 2, 4, .last = false, .both = true},
+                                  {70, 1, 128, 6, 2, 3, .last = true},
+                                  {33, 2, 6, 20, 2, 3, .batch = true},
+                                  {1, 9, 2, 14, 2, 12, .batch = true},
+                                  {20, 1, 2, 34, 2, 30, .batch = true},
+                                  {64, 1, 16, 30, 1, 1, .last = true},
+                                  {16, 1, 3, 5, 3, 3, .last = false},
+                                  {128, 1, 4, 33000, 1, 3, .last = true, .both = true},
+                                  {64, 2, 16, 12, 2, 3, .last = true, .both = true},
+                                  {60, 1, 12, 13, 2, 3, .last = true, .both = true},
+                                  {64, 1, 512, 5, 2, 3, .last = true, .both = true}};
     for (int round = 0; round < 2 * (int)(sizeof cases / sizeof *cases); round++) {
         const tiled *c = &cases[round / 2];
         oly_dtype dtype = round % 2 ? OLY_FLOAT64 : OLY_FLOAT32;
@@ -221,6 +301,7 @@ static void tiled_convolutions(void **state)
         if (same ? memcmp(tiles, plain, (size_t)n * bytes) != 0 : !nearly(&w, n, plain, tiles))
             fail_msg("round %d of %s, %d features in %d groups: by tiles it has other %s", round, oly_dtype_name(dtype),
                      c->per_group, c->groups, same ? "bits" : "values");
+        compare_order(&w, tiles, round);
         free(tiles), free(plain);
         compare_task(&w, "tiled convolution", round, false, nearly);
     }
@@ -228,7 +309,7 @@ static void tiled_convolutions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows), cmocka_unit_test(convolutions),
-                                       cmocka_unit_test(tiled_convolutions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(windows), cmocka_unit_test(columns),
+                                       cmocka_unit_test(convolutions), cmocka_unit_test(tiled_convolutions)};
     return CHECK_MAIN(tests);
 }

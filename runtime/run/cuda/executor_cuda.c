@@ -6,6 +6,7 @@
 #include "run/cuda/bytes.h"
 #include "run/cuda/early_reads.h"
 #include "run/cuda/epilogues.h"
+#include "run/cuda/features_last.h"
 #include "run/cuda/forecast_gpu.h"
 #include "run/cuda/graphs.h"
 #include "run/cuda/loop_graphs.h"
@@ -53,6 +54,7 @@ static oly_status prepare(oly_plan *plan)
 {
     OLY_TRY(oly_cuda_find_byte_products(plan));
     OLY_TRY(oly_cuda_find_epilogues(plan));
+    OLY_TRY(oly_cuda_find_features_last(plan));
     return oly_cuda_find_row_chains(plan);
 }
 

@@ -4,6 +4,7 @@
 #include "run/call_run.h"
 #include "run/cuda/bytes.h"
 #include "run/cuda/epilogues.h"
+#include "run/cuda/features_last.h"
 #include "run/cuda/fields.h"
 #include "run/cuda/launcher.h"
 #include "run/prepare_cpu.h"
@@ -166,11 +167,31 @@ static bool has_copies(const oly_device_work *w)
     return true;
 }
 
+/* The copies of a convolution's result, with the convolution before them that has waited for them. */
+static oly_status launch_convolution(const oly_cuda_launcher *l, const oly_device_work *w, const oly_step *convolution)
+{
+    const oly_copies *c = w->what;
+    for (int k = 0; k < c->n; k++) {
+        const oly_copy_work *copy = &c->copies[k];
+        bool launched;
+        if (!is_mine(w, copy))
+            continue;
+        OLY_TRY(oly_cuda_launch_features_last(l, w->run->plan, w->base, convolution, copy, &launched));
+        if (launched)
+            continue;
+        OLY_TRY(oly_cuda_launch_local(l, w->base, convolution, w->device));
+        OLY_TRY(oly_cuda_copy(l, &copy->task, at(w->base, &copy->to), at(w->base, &copy->from)));
+    }
+    return OLY_OK;
+}
+
 static oly_status launch_copies(const oly_cuda_launcher *l, const oly_device_work *w)
 {
     const oly_copies *c = w->what;
     oly_cuda_copied some[16];
     int n = 0;
+    if (c->prepared && c->prepared->convolution)
+        return launch_convolution(l, w, c->prepared->convolution);
     for (int k = 0; k < c->n; k++) {
         if (is_mine(w, &c->copies[k]))
             some[n++] =
