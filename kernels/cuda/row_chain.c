@@ -3,7 +3,7 @@
  *
  * Steps are looked at in their order. What a step reads is a value that an earlier one has computed if it is just what that one
  * has written, and is memory otherwise. All threads have an element in the same phase of all steps, so a result may be written over an
- * operand that has the same place; whatever else overlaps is refused. */
+ * operand that has the same place; whatever else overlaps is refused. Views of a padded array become views of its operand with bounds. */
 #include "cuda/row_chain.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
@@ -22,8 +22,9 @@ enum {
     MOST_WORK = 600,        /* of a thread at a time, as in fused_text.c */
     MOST_AT_ONCE = 16,      /* elements of a thread */
     MOST_WORDS = 24,        /* of 4 bytes that are loaded for them */
-    SHORT_WORK = 150,       /* of an element: then so few registers are used that four blocks have room */
-    APART = 2048,           /* elements of a unit where nothing is reduced */
+    SHORT_WORK =
+        150,      /* of an element: then so few registers are used that four blocks have room; six, of one operand */
+    APART = 2048, /* elements of a unit where nothing is reduced */
 };
 
 /* -- dimensions --------------------------------------------------------------------------------------------------------------------- */
@@ -96,6 +97,8 @@ static bool find_dims(int n, const oly_cuda_row_part *parts, dims *all)
 
 typedef struct look {
     oly_row_chain *c;
+    const oly_cuda_row_steps *steps;
+    int fill[OLY_ROW_PADS]; /* values */
     dims all;
     int phase;
     bool reduces;
@@ -105,6 +108,8 @@ typedef struct operand {
     char *base;
     uint8_t dtype, level;
     int64_t stride[OLY_MAX_RANK];
+    const oly_cuda_row_pad *pad; /* NULL: without bounds */
+    int64_t low[OLY_MAX_RANK], count[OLY_MAX_RANK];
 } operand;
 
 /* An operand of a group whose box has the first `rank` dimensions of all. */
@@ -120,29 +125,108 @@ static operand operand_of(const look *l, const oly_tile_box *box, const oly_tile
     return x;
 }
 
-static void reach(const dims *all, const char *base, const int64_t *stride, uint8_t dtype, uintptr_t *low,
-                  uintptr_t *high)
+static const oly_cuda_row_pad *pad_at(const look *l, const char *at)
+{
+    for (int k = 0; k < l->steps->n_pads; k++) {
+        const oly_cuda_row_pad *p = &l->steps->pad[k];
+        uintptr_t by = (uintptr_t)at - (uintptr_t)p->to;
+        if (by < (uintptr_t)p->n * oly_dtype_size((oly_dtype)p->dtype))
+            return p;
+    }
+    return NULL;
+}
+
+/* The dimension of the padded array along which an operand has this stride; -1: none. */
+static int dimension_of(const oly_cuda_row_pad *p, int64_t stride, unsigned used)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (p->extent[d] > 1 && p->stride[d] == stride && !(used >> d & 1))
+            return d;
+    return -1;
+}
+
+/* An operand of step `part` in a padded array, as one in that array's operand. False: refused; before the array is there, its memory
+ * may hold something else. */
+static bool within_operand(const look *l, int part, const oly_tile_box *box, const oly_tile_operand *o, operand *x)
+{
+    const oly_cuda_row_pad *p = pad_at(l, o->base);
+    int64_t element = (int64_t)oly_dtype_size((oly_dtype)x->dtype), rest = p ? (o->base - p->to) / element : 0;
+    int64_t at[OLY_MAX_RANK];
+    unsigned used = 0;
+    int k = 0;
+    bool inside = true;
+    if (!p)
+        return true;
+    if (x->dtype != p->dtype || part < p->parts)
+        return false;
+    x->base = p->from;
+    for (int d = 0; d < p->rank; d++) {
+        at[d] = rest / p->stride[d];
+        rest %= p->stride[d];
+        x->base += (at[d] - p->begin[d]) * p->from_stride[d] * element;
+    }
+    for (int d = 0; d < box->rank; d++) {
+        if (box->extent[d] == 1)
+            continue;
+        int e = dimension_of(p, o->stride[d], used);
+        if (e < 0 || at[e] + box->extent[d] > p->extent[e])
+            return false;
+        used |= 1u << e;
+        x->stride[k] = p->from_stride[e];
+        x->low[k] = p->begin[e] - at[e];
+        x->count[k] = p->count[e];
+        inside = inside && x->low[k] <= 0 && x->low[k] + x->count[k] >= box->extent[d];
+        k++;
+    }
+    for (int d = 0; d < p->rank; d++)
+        if (!(used >> d & 1) && (at[d] < p->begin[d] || at[d] >= p->begin[d] + p->count[d]))
+            return false;
+    if (k != l->all.rank || (!inside && x->stride[k - 1] != 1))
+        return false;
+    if (!inside) {
+        x->pad = p;
+        return true;
+    }
+    memset(x->low, 0, sizeof x->low);
+    memset(x->count, 0, sizeof x->count);
+    return true;
+}
+
+/* What is accessed: of padded values, the part within bounds. */
+static void reach(const dims *all, const char *base, const int64_t *stride, uint8_t dtype, const int64_t *low,
+                  const int64_t *count, uintptr_t *from, uintptr_t *to)
 {
     int64_t bytes = (int64_t)oly_dtype_size((oly_dtype)dtype);
-    *low = (uintptr_t)base;
-    *high = (uintptr_t)base + (uintptr_t)bytes;
+    *from = (uintptr_t)base;
+    *to = (uintptr_t)base + (uintptr_t)bytes;
     for (int d = 0; d < all->rank; d++) {
-        int64_t by = stride[d] * (all->extent[d] - 1) * bytes;
-        *(by < 0 ? low : high) += (uintptr_t)by;
+        int64_t first = low ? oly_larger(low[d], 0) : 0, end = low ? low[d] + count[d] : all->extent[d];
+        int64_t last = oly_larger(oly_smaller(end, all->extent[d]) - 1, first);
+        int64_t a = stride[d] * first * bytes, b = stride[d] * last * bytes;
+        *from += (uintptr_t)oly_smaller(a, b);
+        *to += (uintptr_t)oly_larger(a, b);
     }
 }
 
 static bool overlaps(const look *l, const operand *x, int v)
 {
     uintptr_t low, high, from, to;
-    reach(&l->all, x->base, x->stride, x->dtype, &low, &high);
-    reach(&l->all, l->c->base[v], l->c->stride[v], l->c->form.values[v].dtype, &from, &to);
+    const oly_row_value *w = &l->c->form.values[v];
+    reach(&l->all, x->base, x->stride, x->dtype, x->pad ? x->low : NULL, x->count, &low, &high);
+    reach(&l->all, l->c->base[v], l->c->stride[v], w->dtype, w->padded ? l->c->low[v] : NULL, l->c->count[v], &from,
+          &to);
     return low < to && from < high;
 }
 
 static bool is_same(const look *l, const operand *x, int v)
 {
     const oly_row_value *w = &l->c->form.values[v];
+    size_t bounds = sizeof(int64_t) * (size_t)l->all.rank;
+    if (w->padded != (x->pad != NULL))
+        return false;
+    if (w->padded && (l->fill[x->pad - l->steps->pad] != w->fill || memcmp(x->low, l->c->low[v], bounds) != 0 ||
+                      memcmp(x->count, l->c->count[v], bounds) != 0))
+        return false;
     return x->base == l->c->base[v] && x->dtype == w->dtype && x->level == w->level &&
            memcmp(x->stride, l->c->stride[v], sizeof(int64_t) * (size_t)l->all.rank) == 0;
 }
@@ -168,6 +252,18 @@ static int add_value(look *l, const operand *x, oly_row_memory memory, int from)
         return -1;
     l->c->base[v] = x->base;
     memcpy(l->c->stride[v], x->stride, sizeof x->stride);
+    memcpy(l->c->low[v], x->low, sizeof x->low);
+    memcpy(l->c->count[v], x->count, sizeof x->count);
+    return v;
+}
+
+static int padded_value(look *l, const operand *x)
+{
+    int v = add_value(l, x, OLY_ROW_LOADED, 0);
+    if (v >= 0) {
+        l->c->form.values[v].padded = true;
+        l->c->form.values[v].fill = (int8_t)l->fill[x->pad - l->steps->pad];
+    }
     return v;
 }
 
@@ -181,7 +277,7 @@ static int read_value(look *l, const operand *x)
         if (overlaps(l, x, v) && f->values[v].memory != OLY_ROW_LOADED)
             return -1;
     }
-    return add_value(l, x, OLY_ROW_LOADED, 0);
+    return x->pad ? padded_value(l, x) : add_value(l, x, OLY_ROW_LOADED, 0);
 }
 
 /* A value that a step computes; -1: refused. */
@@ -204,6 +300,17 @@ static void use(look *l, int v, int phase)
         w->from = (int8_t)phase;
     w->used = true;
     w->to = (int8_t)oly_larger(w->to, phase);
+    if (w->padded && w->from == phase)
+        use(l, w->fill, phase);
+}
+
+/* The phase from which on the value is there; what is loaded can be in any. */
+static int there_from(const look *l, int v)
+{
+    const oly_row_value *w = &l->c->form.values[v];
+    if (w->padded)
+        return there_from(l, w->fill);
+    return w->memory == OLY_ROW_LOADED ? 0 : w->from;
 }
 
 /* -- steps --------------------------------------------------------------------------------------------------------------------------- */
@@ -228,6 +335,7 @@ static int level_of(const look *l, const oly_tile_box *box)
 
 static bool take_group(look *l, const oly_cuda_row_part *p, oly_row_step *s)
 {
+    int part = (int)(p - l->c->parts);
     const oly_tile_program *g = p->program;
     int level = level_of(l, p->box), need = l->phase;
     oly_row_form *f = &l->c->form;
@@ -236,11 +344,11 @@ static bool take_group(look *l, const oly_cuda_row_part *p, oly_row_step *s)
     s->level = (uint8_t)level;
     for (int k = 0; k < g->n_loads; k++) {
         operand x = operand_of(l, p->box, &p->loads[k], g->load_dtype[k]);
-        int v = read_value(l, &x);
+        int v = within_operand(l, part, p->box, &p->loads[k], &x) ? read_value(l, &x) : -1;
         if (v < 0 || (level == OLY_ROW_EACH && f->values[v].level == OLY_ROW_FULL))
             return false;
         s->load[k] = (int8_t)v;
-        need = (int)oly_larger(need, f->values[v].memory == OLY_ROW_LOADED ? 0 : f->values[v].from);
+        need = (int)oly_larger(need, there_from(l, v));
     }
     if (need >= OLY_ROW_PHASES)
         return false;
@@ -251,7 +359,7 @@ static bool take_group(look *l, const oly_cuda_row_part *p, oly_row_step *s)
     }
     for (int k = 0; k < g->n_stores; k++) {
         operand x = operand_of(l, p->box, &p->stores[k], g->store_dtype[k]);
-        bool spread = level == OLY_ROW_FULL && x.level != OLY_ROW_FULL;
+        bool spread = (level == OLY_ROW_FULL && x.level != OLY_ROW_FULL) || pad_at(l, p->stores[k].base);
         int v = spread ? -1 : written_value(l, &x, p->needed >> k & 1 ? OLY_ROW_STORED : OLY_ROW_NONE, need);
         if (v < 0 || (level == OLY_ROW_FULL && !f->values[v].dense))
             return false;
@@ -283,7 +391,7 @@ static bool take_reduction(look *l, const oly_cuda_row_part *p, oly_row_step *s)
             in.stride[at++] = t->stride[k];
     for (int k = d.kept - 1; k >= 0; k--)
         out.stride[k] = product(d.extent, k + 1, d.kept);
-    int v = read_value(l, &in);
+    int v = pad_at(l, p->in) || pad_at(l, p->out) ? -1 : read_value(l, &in);
     if (v < 0 || in.stride[d.rank - 1] != 1)
         return false;
     s->level = OLY_ROW_FULL;
@@ -353,7 +461,8 @@ static void merge(oly_row_chain *c, const dims *all)
     for (int d = 0; d < all->rank; d++) {
         bool merges = d > 0 && d != all->kept;
         for (int v = 0; merges && v < f->n_values; v++)
-            merges = !in_memory(&f->values[v]) || c->stride[v][rank - 1] == c->stride[v][d] * all->extent[d];
+            merges = !in_memory(&f->values[v]) ||
+                     (!f->values[v].padded && c->stride[v][rank - 1] == c->stride[v][d] * all->extent[d]);
         if (!merges)
             rank++;
         c->extent[rank - 1] = (merges ? c->extent[rank - 1] : 1) * all->extent[d];
@@ -376,7 +485,10 @@ static bool is_aligned(const oly_row_chain *c, int width)
         const oly_row_value *w = &f->values[v];
         if (w->level != OLY_ROW_FULL || !in_memory(w) || !w->dense)
             continue;
-        if ((uintptr_t)c->base[v] % (oly_dtype_size((oly_dtype)w->dtype) * (size_t)width) != 0)
+        int64_t size = (int64_t)oly_dtype_size((oly_dtype)w->dtype);
+        uintptr_t first =
+            (uintptr_t)c->base[v] + (uintptr_t)(c->low[v][f->rank - 1] * size); /* of a row of the operand */
+        if (first % (uintptr_t)(size * width) != 0 || c->count[v][f->rank - 1] % width != 0)
             return false;
         for (int d = 0; d < f->rank - 1; d++)
             if (c->stride[v][d] % width != 0)
@@ -395,6 +507,8 @@ static void choose_form(oly_row_chain *c)
         int64_t far = 0;
         for (int d = 0; d < f->rank; d++)
             far += llabs(c->stride[v][d]) * (c->extent[d] - 1);
+        for (int d = 0; d < f->rank; d++)
+            far = oly_larger(far, oly_larger(llabs(c->low[v][d]) + c->extent[d], c->count[v][d]));
         f->small = f->small && far < INT32_MAX;
         if (f->values[v].level == OLY_ROW_FULL)
             largest = (int)oly_larger(largest, (int64_t)oly_dtype_size((oly_dtype)f->values[v].dtype));
@@ -413,17 +527,34 @@ static void choose_form(oly_row_chain *c)
     while (width > 1 && (width * most > MOST_WORK || !is_aligned(c, width)))
         width /= 2;
     f->width = (uint8_t)width;
+    for (int v = 0; v < f->n_values; v++)
+        if (f->values[v].padded)
+            f->values[v].skew = (uint8_t)(-c->low[v][f->rank - 1] & (width - 1));
     f->batch = MOST_AT_ONCE;
     while (f->batch > 1 && (f->batch * width > MOST_AT_ONCE || f->batch * width * widest > MOST_WORDS ||
                             f->batch * width * most > MOST_WORK))
         f->batch /= 2;
-    f->blocks = most <= SHORT_WORK ? 4 : 1;
+    f->blocks = most > SHORT_WORK ? 1 : widest > 1 || f->pieces ? 4 : 6;
     f->threads = (uint16_t)(here <= 256 ? 32 : here <= 512 ? 64 : here <= 1024 ? 128 : OLY_CUDA_THREADS);
 }
 
-static bool describe(int n, const oly_cuda_row_part *parts, oly_row_chain *c)
+/* What pads before step `part` are filled with: its memory may be used again before they are read. */
+static bool take_pads(look *l, int part)
 {
-    look l = {.c = c};
+    for (int k = 0; k < l->steps->n_pads; k++) {
+        const oly_cuda_row_pad *p = &l->steps->pad[k];
+        operand fill = {.base = p->value, .dtype = p->dtype, .level = OLY_ROW_EACH};
+        if (p->parts == part && (l->fill[k] = pad_at(l, p->value) ? -1 : read_value(l, &fill)) < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool describe(const oly_cuda_row_steps *steps, oly_row_chain *c)
+{
+    const oly_cuda_row_part *parts = steps->part;
+    int n = steps->n;
+    look l = {.c = c, .steps = steps};
     bool elements = false, rows = false;
     oly_row_form *f = &c->form;
     memset(c, 0, sizeof *c);
@@ -438,7 +569,7 @@ static bool describe(int n, const oly_cuda_row_part *parts, oly_row_chain *c)
     f->pieces = c->n > c->unit;
     for (int k = 0; k < n; k++) {
         oly_row_step *s = &f->parts[f->n_parts++];
-        if (!(parts[k].program ? take_group(&l, &parts[k], s) : take_reduction(&l, &parts[k], s)))
+        if (!take_pads(&l, k) || !(parts[k].program ? take_group(&l, &parts[k], s) : take_reduction(&l, &parts[k], s)))
             return false;
         elements = elements || s->level == OLY_ROW_FULL;
         rows = rows || s->reduces || s->level == OLY_ROW_EACH;
@@ -452,10 +583,10 @@ static bool describe(int n, const oly_cuda_row_part *parts, oly_row_chain *c)
     return shared_of(c) <= MOST_SHARED;
 }
 
-bool oly_cuda_row_chain_fits(int n, const oly_cuda_row_part *parts)
+bool oly_cuda_row_chain_fits(const oly_cuda_row_steps *steps)
 {
     oly_row_chain c;
-    return describe(n, parts, &c);
+    return describe(steps, &c);
 }
 
 /* -- launching --------------------------------------------------------------------------------------------------------------------------- */
@@ -545,12 +676,13 @@ static unsigned blocks_of(const oly_cuda_launcher *l, const oly_row_chain *c, in
     return (unsigned)oly_smaller(units, 1 << 24);
 }
 
-oly_status oly_cuda_row_chain(const oly_cuda_launcher *l, int n, const oly_cuda_row_part *parts, bool *launched)
+oly_status oly_cuda_row_chain(const oly_cuda_launcher *l, const oly_cuda_row_steps *steps, bool *launched)
 {
     oly_row_chain c;
+    const oly_cuda_row_part *parts = steps->part;
     oly_cuda_launch launch = {.kernel = "oly_rows", .threads = OLY_CUDA_THREADS};
     *launched = false;
-    if (!l->generated || !describe(n, parts, &c))
+    if (!l->generated || !describe(steps, &c))
         return OLY_OK;
     int64_t pieces = (c.n + c.unit - 1) / c.unit, instructions = 1;
     OLY_TRY(reserve(l, &c, pieces));
@@ -561,7 +693,7 @@ oly_status oly_cuda_row_chain(const oly_cuda_launcher *l, int n, const oly_cuda_
         return OLY_OK;
     launch.blocks = blocks_of(l, &c, c.rows * pieces);
     launch.shared = (unsigned)(c.form.last ? oly_larger(shared_of(&c), c.joining) : shared_of(&c));
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < steps->n; k++)
         instructions += parts[k].program ? parts[k].program->n_instructions : 1;
     oly_cuda_generated generated = {.key = key,
                                     .key_bytes = sizeof key,

@@ -33,7 +33,10 @@ typedef struct oly_row_value {
     int8_t reduced;  /* the last phase whose reductions read it; -1: none */
     int8_t slot;     /* in shared memory; -1: none */
     bool used;       /* by a step */
-    int8_t unused[2];
+    bool padded;     /* read with bounds; outside: the value `fill` */
+    int8_t fill;
+    uint8_t
+        skew; /* padded: by how many elements the first one of a thread is behind one of the operand that is aligned */
 } oly_row_value;
 
 typedef struct oly_row_step {
@@ -70,6 +73,7 @@ typedef struct oly_row_chain {
     char *between[OLY_ROW_PARTS]; /* otherwise: memory for the results of the next stage */
     char *base[OLY_ROW_VALUES];
     int64_t stride[OLY_ROW_VALUES][OLY_MAX_RANK];
+    int64_t low[OLY_ROW_VALUES][OLY_MAX_RANK], count[OLY_ROW_VALUES][OLY_MAX_RANK]; /* bounds of padded values */
 } oly_row_chain;
 
 /* The task, in the order of the text's struct; returns its bytes, 0: too large. capacity: elements of a slot. */

@@ -62,6 +62,9 @@ size_t oly_row_chain_task(const oly_row_chain *c, int64_t capacity, void *task)
     for (int v = 0; v < form->n_values; v++)
         for (int d = 0; in_memory(&form->values[v]) && d < form->rank; d++)
             add_field(&f, (uint64_t)c->stride[v][d]);
+    for (int v = 0; v < form->n_values; v++)
+        for (int d = 0; form->values[v].padded && d < 2 * form->rank; d++)
+            add_field(&f, (uint64_t)(d < form->rank ? c->low[v][d] : c->count[v][d - form->rank]));
     if (form->last) {
         add_field(&f, (uint64_t)c->rows);
         add_field(&f, (uint64_t)c->joined);
@@ -108,6 +111,9 @@ static void write_task(writer *w)
     for (int v = 0; v < f->n_values; v++)
         if (in_memory(&f->values[v]))
             oly_text_add(&w->text, "    int64_t stride%d[%d];\n", v, f->rank);
+    for (int v = 0; v < f->n_values; v++)
+        if (f->values[v].padded)
+            oly_text_add(&w->text, "    int64_t low%d[%d], count%d[%d];\n", v, f->rank, v, f->rank);
     if (f->last)
         oly_text_add(&w->text, "    int64_t rows, joined;\n    uint32_t *ticket;\n");
     for (int k = 0; f->last && k < f->n_parts; k++)
@@ -128,6 +134,8 @@ static void write_unit(writer *w)
     for (int v = 0; v < f->n_values; v++) {
         if (in_memory(&f->values[v]) && f->values[v].memory != OLY_ROW_PARTIAL)
             oly_text_add(&w->text, "    oly_int offset%d;\n", v);
+        if (f->values[v].padded)
+            oly_text_add(&w->text, "    bool inside%d;\n", v);
         if (f->values[v].level == OLY_ROW_EACH && f->values[v].memory != OLY_ROW_PARTIAL)
             oly_text_add(&w->text, "    %s v%d;\n", type_of(w, v), v);
     }
@@ -256,10 +264,37 @@ static void write_indexes(writer *w)
     oly_text_add(&w->text, "        at%d[b] = rest;\n    }\n", f->kept);
 }
 
+/* Are the elements within the operand's bounds? The last dimension is that of oly_padded (row_units.h). */
+static void write_padded_load(writer *w, int v)
+{
+    const oly_row_form *f = w->form;
+    const oly_row_value *x = &f->values[v];
+    int last = f->rank - 1;
+    oly_text_add(&w->text, "        {\n            bool inside = u.inside%d;\n", v);
+    for (int d = f->kept; d < last; d++)
+        oly_text_add(&w->text,
+                     "            inside = inside && oly_is_within<oly_int>(at%d[b] - (oly_int)task.low%d[%d], "
+                     "(oly_int)task.count%d[%d]);\n",
+                     d, v, d, v, d);
+    oly_text_add(
+        &w->text,
+        "            const oly_int first = at%d[b] - (oly_int)task.low%d[%d] - %d;\n"
+        "            const bool here = inside && oly_is_within<oly_int>(first, (oly_int)task.count%d[%d]);\n"
+        "            const bool next = inside && oly_is_within<oly_int>(first + %d, (oly_int)task.count%d[%d]);\n"
+        "            v%d[b] = oly_padded<%s, %d, %d>((const %s *)task.base%d + (",
+        last, v, last, x->skew, v, last, f->width, v, last, v, type_of(w, v), f->width, x->skew, type_of(w, v), v);
+    write_offset(w, v);
+    oly_text_add(&w->text, " - %d), here, next, u.v%d);\n        }\n", x->skew, x->fill);
+}
+
 static void write_row_load(writer *w, int v, int phase)
 {
     const oly_row_value *x = &w->form->values[v];
     const char *type = type_of(w, v);
+    if (x->padded && x->from == phase) {
+        write_padded_load(w, v);
+        return;
+    }
     oly_text_add(&w->text, "        v%d[b] = ", v);
     if (x->from < phase) {
         oly_text_add(&w->text, "*(const oly_row<%s, %d> *)((const %s *)", type, w->form->width, type);
@@ -352,6 +387,16 @@ static void write_begin(writer *w)
     for (int v = 0; v < f->n_values; v++)
         if (in_memory(&f->values[v]) && f->values[v].memory != OLY_ROW_PARTIAL)
             write_row_offset(w, v);
+    for (int v = 0; v < f->n_values; v++) {
+        if (!f->values[v].padded)
+            continue;
+        oly_text_add(&w->text, "        u.inside%d = true;\n", v);
+        for (int d = 0; d < f->kept; d++)
+            oly_text_add(&w->text,
+                         "        u.inside%d = u.inside%d && oly_is_within<oly_int>(row%d - (oly_int)task.low%d[%d], "
+                         "(oly_int)task.count%d[%d]);\n",
+                         v, v, d, v, d, v, d);
+    }
 }
 
 /* What is one for the row: results of reductions, loads, groups, stores. */

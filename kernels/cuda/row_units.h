@@ -22,6 +22,35 @@ template <class T, int L> OLY_DEVICE oly_row<T, L> oly_same(T x)
     return all;
 }
 
+/* Is i one of 0 ... n - 1? */
+template <class I> OLY_DEVICE bool oly_is_within(I i, I n)
+{
+    return i >= 0 && i < n;
+}
+
+/* The L elements from from[skew] on of a padded array's operand, whose rows consist of aligned groups of L: from[0] is the first one
+ * of such a group. `here`, `next`: are this group and the one after it in the operand? What is not is `fill`. */
+template <class T, int L, int skew> OLY_DEVICE oly_row<T, L> oly_padded(const T *from, bool here, bool next, T fill)
+{
+    oly_row<T, L> a = oly_same<T, L>(fill), b = a, x;
+    if (here) {
+        if (skew == L - 1)
+            a.at[L - 1] = from[L - 1];
+        else
+            a = *(const oly_row<T, L> *)from;
+    }
+    if (skew > 0 && next) {
+        if (skew == 1)
+            b.at[0] = from[L];
+        else
+            b = *(const oly_row<T, L> *)(from + L);
+    }
+    OLY_UNROLL
+    for (int j = 0; j < L; j++)
+        x.at[j] = skew + j < L ? a.at[(skew + j) % L] : b.at[(skew + j) % L];
+    return x;
+}
+
 OLY_DEVICE oly_value oly_words(uint64_t lo, uint64_t hi)
 {
     oly_value v;

@@ -311,7 +311,7 @@ oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_co
 {
     copying c = {{copies, prepared->copies, n, prepared}, r, r->base, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
-        return submit_copies(r, &c.list);
+        return prepared->copied_later ? OLY_OK : submit_copies(r, &c.list);
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {
         oly_parallel(prepared->total_copied, copy_body, &c);
         return OLY_OK;

@@ -25,6 +25,8 @@ typedef struct oly_prepared {
     /* GPUs launch the step with the one after it: a product (cuda/epilogues.h), a convolution (cuda/features_last.h), or a step of a
      * row chain */
     bool with_next;
+    /* GPUs make the copies of the step with those after it, if at all: a padded array of a row chain */
+    bool copied_later;
     const struct oly_row_steps *rows;    /* of the last step of a row chain (cuda/row_chains.h); NULL: none */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
     const struct oly_step *convolution;  /* of the copies that GPUs launch with it (cuda/features_last.h); NULL: none */

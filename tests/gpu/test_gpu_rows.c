@@ -291,7 +291,7 @@ static void programs_of_people(void **state)
                 }
 }
 
-/* Softmax is one launch, and an iteration of conjugate gradients with a padded field is six. */
+/* Softmax is one launch, and an iteration of conjugate gradients with a padded field is three. */
 static oly_array five_points(oly_array u)
 {
     int64_t one[] = {1, 1};
@@ -345,8 +345,49 @@ static void few_launches(void **state)
         oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 96, 128);
         oly_block_until_ready(x);
         assert_int_equal(launches_of(softmax, NULL, x), 1);
-        assert_int_equal(launches_of(iterations, &more, x) - launches_of(iterations, &few, x), 6 * (more - few));
+        assert_int_equal(launches_of(iterations, &more, x) - launches_of(iterations, &few, x), 3 * (more - few));
     }
+}
+
+/* Padded arrays, which the kernel reads in their operand: shifts of all alignments, rows and whole arrays, other values of the padding, cropped
+ * ends, and arrays that something else reads, too. */
+static void shifted(const oly_array *in, oly_array *out, void *user)
+{
+    const int64_t *by = user; /* before, after, of both dimensions; what is read, from where */
+    oly_array p = oly_pad(in[0], by[4] ? 0.75 : -1, &by[0], &by[2], NULL);
+    int64_t rows = oly_dim(in[0], 0), columns = oly_dim(in[0], 1), low = by[0] + by[2], high = by[1] + by[3];
+    oly_array sum = in[0];
+    for (int64_t r = 0; r <= low; r++)
+        for (int64_t c = 0; c <= high; c += by[5]) {
+            int64_t from[] = {r, c}, to[] = {r + rows, c + columns};
+            sum = oly_add(oly_mul(sum, 0.5), oly_slice_ranges(p, from, to, NULL));
+        }
+    out[0] = sum;
+    out[1] = oly_sum(oly_mul(sum, in[0]), OLY_AXES(-1));
+    out[2] = by[4] > 1 ? oly_sum(p) : oly_sum(oly_mul(sum, sum));
+}
+
+static void padded_arrays(void **state)
+{
+    (void)state;
+    static int64_t by[][6] = {{1, 1, 1, 1, 0, 1}, {0, 2, 1, 2, 1, 1}, {1, 4, 0, 3, 0, 2},
+                              {0, 8, 0, 8, 1, 4}, {1, 1, 1, 1, 2, 1}, {2, 0, 0, 5, 0, 3}};
+    static const int64_t shapes[][2] = {{8, 128}, {9, 130}, {40, 1024}, {16, 97}};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT16};
+    int64_t launched = 0;
+    for (int k = 0; k < 6; k++)
+        for (int s = 0; s < 4; s++)
+            for (int spread = 0; spread < 2; spread++)
+                OLY_SCOPE
+                {
+                    char name[64];
+                    snprintf(name, sizeof name, "padded %d of %d x %d%s", k, (int)shapes[s][0], (int)shapes[s][1],
+                             spread ? ", divided" : "");
+                    oly_array x = drawn_array(dtypes[(k + s) % 3], k, 2, shapes[s], spread ? "x, None" : "");
+                    launched += check(name, shifted, by[k], 1, &x, 3);
+                }
+    if (on_gpu())
+        assert_true(launched > 0);
 }
 
 /* Rows of many pieces, which the block that ends last joins: by threads and by warps, in one part and in several. */
@@ -413,6 +454,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(programs_of_people, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(many_pieces, check_start_wide, check_close),
+        cmocka_unit_test_setup_teardown(padded_arrays, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(few_launches, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(memory_of_operands, check_start_wide, check_close),
         cmocka_unit_test_setup_teardown(drawn_programs, check_start_wide, check_close)};

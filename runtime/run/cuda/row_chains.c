@@ -8,6 +8,7 @@
 #include "core/optimisation.h"
 #include "device/cuda/gpus.h"
 #include "run/device_counts.h"
+#include "run/cuda/row_pads.h"
 #include "run/prepare_cpu.h"
 #include <string.h>
 
@@ -58,14 +59,18 @@ static bool is_own(const oly_plan *plan, int cell, int device)
     return cell >= 0 && oly_cell_device(plan, cell) == device;
 }
 
-static bool has_work(const oly_step *s, int device)
+static bool has_work(const oly_plan *plan, const oly_step *s, int device)
 {
+    if (s->kind == OLY_STEP_MOVE)
+        return oly_cuda_has_copies(plan, s, device);
     return s->kind == OLY_STEP_REDUCE ? s->reduce.device[device].has_work : s->tile.device[device].has_work;
 }
 
 /* Everything that the device reads and writes is its own. */
 static bool uses_own(const oly_plan *plan, const oly_step *s, int d)
 {
+    if (s->kind == OLY_STEP_MOVE)
+        return true; /* oly_cuda_is_own_copy */
     if (s->kind == OLY_STEP_REDUCE)
         return is_own(plan, s->reduce.device[d].in.base, d) && is_own(plan, s->reduce.device[d].out_base, d);
     for (int k = 0; k < s->tile.program.n_loads; k++)
@@ -79,13 +84,14 @@ static bool uses_own(const oly_plan *plan, const oly_step *s, int d)
 
 static bool may_join(const oly_plan *plan, const oly_step *s)
 {
-    bool kind = s->kind == OLY_STEP_REDUCE || (s->kind == OLY_STEP_TILE && s->tile.compiles &&
-                                               s->tile.program.n_stores <= 64 && oly_cuda_has_tile(&s->tile.program));
+    bool kind = s->kind == OLY_STEP_REDUCE || oly_cuda_is_own_copy(plan, s) ||
+                (s->kind == OLY_STEP_TILE && (s->tile.compiles || s->tile.program.n_loads == 0) &&
+                 s->tile.program.n_stores <= 64 && oly_cuda_has_tile(&s->tile.program));
     if (!kind || s->exchange || s->second || s->awaited ||
         (s->prepared && (s->prepared->epilogue || s->prepared->with_next)))
         return false;
     for (int d = 0; d < plan->n_devices; d++)
-        if (has_work(s, d) && (!uses_own(plan, s, d) || plan->devices[d] >= oly_cuda_device_count()))
+        if (has_work(plan, s, d) && (!uses_own(plan, s, d) || plan->devices[d] >= oly_cuda_device_count()))
             return false;
     return true;
 }
@@ -103,28 +109,58 @@ static bool is_needed(const oly_plan *plan, const oly_block *b, const oly_step *
 static uint64_t needed_of(const oly_plan *plan, const oly_block *b, const oly_step *steps, int n, int i)
 {
     uint64_t needed = 0;
-    int stores = steps[i].kind == OLY_STEP_REDUCE ? 1 : steps[i].tile.program.n_stores;
+    int stores = steps[i].kind == OLY_STEP_MOVE     ? 0
+                 : steps[i].kind == OLY_STEP_REDUCE ? 1
+                                                    : steps[i].tile.program.n_stores;
     for (int d = 0; d < plan->n_devices; d++)
-        for (int k = 0; has_work(&steps[i], d) && k < stores; k++)
+        for (int k = 0; has_work(plan, &steps[i], d) && k < stores; k++)
             needed |= (uint64_t)is_needed(plan, b, steps, n, i, k, d) << k;
     return needed;
+}
+
+/* n steps as a kernel's. base: NULL: without memory. False: there is a copy that is no part of one. */
+static bool steps_of(const oly_plan *plan, void *const *base, const oly_step *steps, const uint64_t *needed, int n,
+                     int device, operands *o, oly_cuda_row_steps *made)
+{
+    made->n = made->n_pads = 0;
+    for (int i = 0; i < n; i++) {
+        if (steps[i].kind != OLY_STEP_MOVE) {
+            made->part[made->n++] = part_of(base, &steps[i], device, needed[i], &o[i]);
+            continue;
+        }
+        oly_cuda_row_pad *p = &made->pad[made->n_pads];
+        if (i + 2 >= n || made->n_pads == OLY_ROW_PADS || steps[i + 1].kind != OLY_STEP_MOVE ||
+            !oly_cuda_row_pad_of(address, base, plan, &steps[i], &steps[i + 1], device, p))
+            return false;
+        p->parts = made->n;
+        made->n_pads++;
+        i++;
+    }
+    return true;
 }
 
 /* Are n steps a chain on every device that has work? */
 static bool fits(const oly_plan *plan, const oly_block *b, const oly_step *steps, int n, operands *o)
 {
-    oly_cuda_row_part parts[OLY_ROW_PARTS];
+    oly_cuda_row_steps made;
+    uint64_t needed[OLY_ROW_PARTS];
     int working = 0;
+    for (int i = 0; i < n; i++) {
+        needed[i] = needed_of(plan, b, steps, n, i);
+        if (steps[i].kind == OLY_STEP_MOVE) {
+            if (i + 1 == n || !oly_cuda_is_row_pad(plan, b, &steps[i], &steps[i + 1], steps[n - 1].number))
+                return false;
+            needed[++i] = 0;
+        }
+    }
     for (int d = 0; d < plan->n_devices; d++) {
         for (int i = 1; i < n; i++)
-            if (has_work(&steps[i], d) != has_work(&steps[0], d))
+            if (has_work(plan, &steps[i], d) != has_work(plan, &steps[0], d))
                 return false;
-        if (!has_work(&steps[0], d))
+        if (!has_work(plan, &steps[0], d))
             continue;
         working++;
-        for (int i = 0; i < n; i++)
-            parts[i] = part_of(NULL, &steps[i], d, needed_of(plan, b, steps, n, i), &o[i]);
-        if (!oly_cuda_row_chain_fits(n, parts))
+        if (!steps_of(plan, NULL, steps, needed, n, d, o, &made) || !oly_cuda_row_chain_fits(&made))
             return false;
     }
     return working > 0;
@@ -152,7 +188,8 @@ static oly_status join(oly_plan *plan, const oly_block *b, oly_step *steps, int 
         if (!rows || !needed || !p)
             return oly_out_of_memory(sizeof *rows, "a program");
         needed[i] = needed_of(plan, b, steps, n, i);
-        p->with_next = i < n - 1;
+        p->with_next = i < n - 1 && steps[i].kind != OLY_STEP_MOVE;
+        p->copied_later = steps[i].kind == OLY_STEP_MOVE;
         p->rows = i == n - 1 ? rows : NULL;
     }
     *rows = (oly_row_steps){n, steps, needed};
@@ -196,17 +233,17 @@ oly_status oly_cuda_find_row_chains(oly_plan *plan)
     return st;
 }
 
-oly_status oly_cuda_launch_row_chain(const oly_cuda_launcher *l, void *const *base, const oly_row_steps *rows,
-                                     int device, bool *launched)
+oly_status oly_cuda_launch_row_chain(const oly_cuda_launcher *l, const oly_plan *plan, void *const *base,
+                                     const oly_row_steps *rows, int device, bool *launched)
 {
-    oly_cuda_row_part parts[OLY_ROW_PARTS];
+    oly_cuda_row_steps made;
     *launched = false;
     operands *o = oly_malloc(sizeof *o * (size_t)rows->n);
     if (!o)
         return oly_out_of_memory(sizeof *o * (size_t)rows->n, "a launch");
-    for (int k = 0; k < rows->n; k++)
-        parts[k] = part_of(base, &rows->steps[k], device, rows->needed[k], &o[k]);
-    oly_status st = oly_cuda_row_chain(l, rows->n, parts, launched);
+    oly_status st = steps_of(plan, base, rows->steps, rows->needed, rows->n, device, o, &made)
+                        ? oly_cuda_row_chain(l, &made, launched)
+                        : OLY_OK;
     oly_count(&oly_device_counted.row_chains, *launched);
     oly_release(o);
     return st;

@@ -16,6 +16,6 @@ typedef struct oly_row_steps {
     const uint64_t *needed; /* [n] bit k: store k of the step is read after the chain */
 } oly_row_steps;
 
-oly_status oly_cuda_launch_row_chain(const oly_cuda_launcher *l, void *const *base, const oly_row_steps *rows,
-                                     int device, bool *launched);
+oly_status oly_cuda_launch_row_chain(const oly_cuda_launcher *l, const oly_plan *plan, void *const *base,
+                                     const oly_row_steps *rows, int device, bool *launched);
 #endif

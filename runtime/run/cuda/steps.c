@@ -82,13 +82,21 @@ static oly_status launch_one(const oly_cuda_launcher *l, void *const *base, cons
     return s->kind == OLY_STEP_REDUCE ? launch_reduce(l, base, s, device) : launch_tile(l, base, s, device);
 }
 
+static oly_status launch_copies(const oly_cuda_launcher *l, const oly_device_work *w);
+
 /* The last step of a row chain, with those before it that have waited for it. */
 static oly_status launch_rows(const oly_cuda_launcher *l, const oly_device_work *w, const oly_row_steps *rows)
 {
     bool launched;
-    OLY_TRY(oly_cuda_launch_row_chain(l, w->base, rows, w->device, &launched));
-    for (int k = 0; k < rows->n && !launched; k++)
-        OLY_TRY(launch_one(l, w->base, &rows->steps[k], w->device));
+    OLY_TRY(oly_cuda_launch_row_chain(l, w->run->plan, w->base, rows, w->device, &launched));
+    for (int k = 0; k < rows->n && !launched; k++) {
+        const oly_step *s = &rows->steps[k];
+        oly_device_work copies = *w;
+        const oly_copies list = {.copies = s->kind == OLY_STEP_MOVE ? s->move.copies : NULL,
+                                 .n = s->kind == OLY_STEP_MOVE ? s->move.n_copies : 0};
+        copies.what = &list;
+        OLY_TRY(s->kind == OLY_STEP_MOVE ? launch_copies(l, &copies) : launch_one(l, w->base, s, w->device));
+    }
     return OLY_OK;
 }
 
