@@ -101,8 +101,8 @@ static double share_of_parts(const oly_gemm_work *w)
 static bool is_launched_elsewhere(const oly_step *s)
 {
     const oly_prepared *p = s->prepared;
-    return p &&
-           (p->left_out || (s->kind == OLY_STEP_TILE && p->epilogue) || (s->kind != OLY_STEP_GEMM && p->with_next));
+    bool leads = s->kind == OLY_STEP_GEMM || s->kind == OLY_STEP_LOCAL; /* a product, a convolution */
+    return p && (p->left_out || (s->kind == OLY_STEP_TILE && p->epilogue) || (!leads && p->with_next));
 }
 
 static double product_seconds(const oly_gpu_rates *r, const oly_step *s, int d)
@@ -299,6 +299,13 @@ static double loop_seconds(const oly_plan *plan, const oly_step *s)
     return counted ? (double)s->loop.count * once : once + OLY_GPU_WAIT;
 }
 
+/* Copies that a convolution makes as it writes, or a row chain as it reads, take nothing. */
+static double move_seconds(const oly_plan *plan, const oly_step *s)
+{
+    bool copied = !s->prepared || (!s->prepared->convolution && !s->prepared->copied_later);
+    return transfer_seconds(plan, s) + (copied ? copy_seconds(plan, s->move.n_copies, s->move.copies) : 0);
+}
+
 static double step_seconds(const oly_plan *plan, const oly_step *s)
 {
     switch (s->kind) {
@@ -307,7 +314,7 @@ static double step_seconds(const oly_plan *plan, const oly_step *s)
     case OLY_STEP_LOCAL:
     case OLY_STEP_CALL: return compute_seconds(plan, s);
     case OLY_STEP_GEMM: return compute_seconds(plan, s) + copy_seconds(plan, s->gemm.n_copies, s->gemm.copies);
-    case OLY_STEP_MOVE: return transfer_seconds(plan, s) + copy_seconds(plan, s->move.n_copies, s->move.copies);
+    case OLY_STEP_MOVE: return move_seconds(plan, s);
     case OLY_STEP_REDUCTION: return transfer_seconds(plan, s) + sum_seconds(plan, s);
     case OLY_STEP_LOOP: return loop_seconds(plan, s);
     case OLY_STEP_BRANCH: return branch_seconds(plan, s);

@@ -312,8 +312,11 @@ static double window_seconds(const oly_gpu_rates *r, const oly_local_task *t)
     double taps = 1, out = elements_of(&t->out);
     for (int d = 0; d < t->window->rank; d++)
         taps *= (double)t->window->size[d];
+    bool by_columns = t->window->rank <= 2 && (t->out.dtype == OLY_FLOAT32 || t->out.dtype == OLY_FLOAT64 ||
+                                               t->out.dtype == OLY_INT32); /* launch_window.c */
     if (t->op != OLY_LOCAL_CONVOLVE)
-        return oly_gpu_kernel_seconds(r, own_bytes(t), at_rate(out * taps, OLY_GPU_WINDOWED));
+        return oly_gpu_kernel_seconds(r, own_bytes(t),
+                                      at_rate(out * taps, by_columns ? OLY_GPU_WINDOWED_BELOW : OLY_GPU_WINDOWED));
     double features = (double)t->in[1].extent[1];
     double group = (double)t->in[1].extent[0] / larger((double)t->window->groups, 1);
     double clocks = group >= FEW ? 2 * out * taps * features / (r->flops32 * OLY_GPU_CONVOLUTION) * r->lanes
