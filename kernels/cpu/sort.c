@@ -507,12 +507,14 @@ static void sort_piece(const long_line *l, int chunk, int n_chunks)
 static void restore_line(const long_line *l)
 {
     kinds all = {0};
+    if (!element[l->t->in[0].dtype].restore) /* nothing was looked for */
+        return;
     for (int k = 0; k < OLY_SORT_PIECES; k++) {
         const kinds *found = &l->borders->found[k];
         all = (kinds){all.negative + found->negative, all.zeros + found->zeros, all.nans + found->nans,
                       all.special || found->special};
     }
-    if (element[l->t->in[0].dtype].restore && all.special)
+    if (all.special)
         element[l->t->in[0].dtype].restore(l->n, l->out, l->out_stride, l->in, l->in_stride, &all);
 }
 

@@ -47,6 +47,7 @@ values() {
     OLYMPUS_DISABLE) echo 'fusion overlap' ;;
     OLYMPUS_NODES) echo '0,0 0,1' ;;
     OLYMPUS_TIMELINE) echo '/dev/null /dev/zero' ;;
+    OLYMPUS_GPU_MESSAGES) echo 'first staged' ;;
     OLYMPUS_*) echo "${2-} ${3-}" ;;
     esac
 }
