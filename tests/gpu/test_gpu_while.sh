@@ -32,19 +32,26 @@ loops_on() {
         tests/gpu/emulated "${start[@]}" "$build/tests/test_gpu_loops" >"$scratch/why" 2>&1 </dev/null
     result $? "iterations in graphs, $*"
 }
-loops_on 1x8
+loops_on 1x8 EMULATED_LEAKS=1
 loops_on 2x4
 loops_on 1x8 EMULATED_CONDITIONS=0
-loops_on 1x8 EMULATED_LEAKS=1 EMULATED_GPUS=2
-loops_on 1x8 EMULATED_FAIL=graph:3,graph:7,graph:20
-loops_on 1x8 EMULATED_FAIL=host:17
+skipped=0
+more='skipped  loops in graphs on two GPUs, where graphs or pinned memory cannot be made, and two more failing kernels: minutes (LONG=1)'
+if [[ ${LONG-} == 1 ]]; then
+    loops_on 1x8 EMULATED_GPUS=2
+    loops_on 1x8 EMULATED_FAIL=graph:3,graph:7,graph:20
+    loops_on 1x8 EMULATED_FAIL=host:17
+else
+    echo "$more"
+    skipped=1
+fi
 
 # A kernel that fails inside a loop ends the program, and with its reason.
-for at in 2000 9000 20000; do
+for at in 9000 ${LONG:+2000 20000}; do
     env OLYMPUS_PLATFORMS=cuda OLYMPUS_DEVICES_PER_GPU=8 BUILD="$build" EMULATED_FAIL=launch:$at+ timeout 100 tests/gpu/emulated \
         "$build/tests/test_gpu_loops" >"$scratch/why" 2>&1 </dev/null
     status=$?
     [[ $status != 0 && $status != 124 ]] && grep -q 'CUDA device 0' "$scratch/why"
     result $? "a kernel that fails in a loop, the ${at}th"
 done
-finish 0
+finish $skipped
