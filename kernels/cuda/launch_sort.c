@@ -25,7 +25,7 @@ static oly_status reserve(oly_cuda_sorter *s)
     s->keys[0] = memory;
     s->keys[1] = memory += keys;
     s->numbers[0] = (uint32_t *)(void *)(memory += keys);
-    s->numbers[1] = (uint32_t *)(void *)(memory += numbers);
+    s->numbers[1] = (uint32_t *)(void *)(memory + numbers);
     return OLY_OK;
 }
 

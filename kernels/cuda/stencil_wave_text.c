@@ -126,7 +126,8 @@ static int blocks_of(const waved *w, const shape *p)
  * latency of a slab, whichever takes longer. Estimated from the machine code for sm_90. */
 static double time_of(const waved *w, const shape *p, const division *v, int processors)
 {
-    double words = w->bytes / 4, points = p->rows * p->columns, vectors = points / vector_of(w, p->columns);
+    const int words = w->bytes / 4;
+    double points = p->rows * p->columns, vectors = points / vector_of(w, p->columns);
     double shown = w->below[1] + w->above[1], sides = p->rows * (w->below[2] + w->above[2]) * words;
     double instructions =
         p->steps * (points * words * w->n_taps + sides + 2 * shown * vectors / p->rows) + 8 * vectors + 40;
@@ -216,7 +217,8 @@ int oly_cuda_wave_steps(const oly_cuda_launcher *l, const oly_stencil *s, const 
         if (!p.steps)
             break;
         of[steps] = p.time;
-        double time = most / steps * p.time + of[most % steps];
+        const int launches = most / steps;
+        double time = launches * p.time + of[most % steps];
         if (!best || time < least) {
             best = steps;
             least = time;

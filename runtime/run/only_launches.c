@@ -15,7 +15,8 @@ static bool is_stencil(const oly_plan *plan, const oly_step *s, oly_launches *su
     for (int k = 0; k < 2; k++)
         if (s->stencil.margins[k] && !oly_only_launches(plan, s->stencil.margins[k], &margins))
             return false;
-    double passes = (double)(s->stencil.count / (s->stencil.pass > 0 ? s->stencil.pass : 1) + 1);
+    const int64_t most = s->stencil.count / (s->stencil.pass > 0 ? s->stencil.pass : 1) + 1;
+    double passes = (double)most;
     sum->work += s->work + margins.work * (double)s->stencil.count;
     sum->count += passes * (plan->n_devices + margins.count);
     return true;

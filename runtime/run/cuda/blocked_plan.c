@@ -404,7 +404,8 @@ static double cost_of(const body *b, const unrolled *u, int steps, const int til
     int now[3];
     for (int d = 0; d < 3; d++) {
         now[d] = tile[d] < b->extent[d] ? tile[d] : (int)b->extent[d];
-        blocks *= (double)((b->extent[d] + now[d] - 1) / now[d]);
+        const int64_t count = (b->extent[d] + now[d] - 1) / now[d];
+        blocks *= (double)count;
     }
     for (int k = 0; k < u->n_instances; k++) {
         const extent *e = &u->need[k];

@@ -267,7 +267,8 @@ static double fields_seconds(const oly_gpu_rates *r, const oly_step *s, int d)
 static double stencil_seconds(const oly_plan *plan, const oly_step *s)
 {
     card_seconds all = {0};
-    double passes = s->stencil.pass > 0 ? (double)((s->stencil.count + s->stencil.pass - 1) / s->stencil.pass) : 1;
+    const int64_t most = s->stencil.pass > 0 ? (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass : 1;
+    double passes = (double)most;
     for (int d = 0; d < plan->n_devices; d++) {
         int card = card_of(plan, d);
         if (!oly_cuda_has(plan, s, d))

@@ -72,11 +72,9 @@ static void stop(void)
 
 oly_kept *oly_kept_for(const oly_run *r, void **owner)
 {
-    if (*owner)
-        return *owner;
-    oly_kept *k = oly_calloc(1, sizeof *k);
-    if (!k)
-        return NULL;
+    oly_kept *k = *owner;
+    if (k || !(k = oly_calloc(1, sizeof *k)))
+        return k;
     k->owner = owner;
     k->cells = (size_t)r->plan->n_slots * (size_t)r->plan->n_devices;
     for (int i = 0; i < OLY_KEPT_GRAPHS; i++)
