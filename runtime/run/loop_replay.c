@@ -4,6 +4,7 @@
 #include "core/optimisation.h"
 #include "run/executor.h"
 #include "run/only_launches.h"
+#include "run/prepared_steps.h"
 #include "run/speculation.h"
 #include "run/timed_steps.h"
 
@@ -78,28 +79,19 @@ static oly_status mark(oly_plan *plan, oly_step *s)
     if (!found.unrolled)
         return OLY_OK;
     oly_loop_replay *l = OLY_ARENA_NEW(&plan->arena, oly_loop_replay, 1);
-    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
-    if (!l || !made)
-        return oly_out_of_memory(sizeof *made, "a program");
+    oly_prepared *own = oly_prepared_own(plan, s);
+    if (!l || !own)
+        return oly_out_of_memory(sizeof *own, "a program");
     *l = found;
-    if (s->prepared)
-        *made = *s->prepared;
-    made->replay = l;
-    s->prepared = made;
+    own->replay = l;
     return OLY_OK;
 }
 
-static oly_status prepare_block(oly_plan *plan, const oly_block *b)
+static oly_status prepare_block(const oly_block *b, void *plan)
 {
-    for (int k = 0; k < b->n_steps; k++) {
-        oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP) {
-            OLY_TRY(mark(plan, s));
-            OLY_TRY(prepare_block(plan, s->loop.body));
-        }
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(prepare_block(plan, s->branch.blocks[j]));
-    }
+    for (int k = 0; k < b->n_steps; k++)
+        if (b->steps[k].kind == OLY_STEP_LOOP)
+            OLY_TRY(mark(plan, &b->steps[k]));
     return OLY_OK;
 }
 
@@ -110,7 +102,7 @@ static bool is_on(void)
 
 oly_status oly_loop_replay_prepare(oly_plan *plan)
 {
-    return is_on() ? prepare_block(plan, plan->main) : OLY_OK;
+    return is_on() ? oly_each_block(plan->main, prepare_block, plan) : OLY_OK;
 }
 
 /* -- keeping and running them ----------------------------------------------------------------------------------------------- */
@@ -120,24 +112,21 @@ static oly_loop_replay *replay_of(const oly_step *s)
     return s->prepared ? s->prepared->replay : NULL;
 }
 
-static void forget_block(const oly_block *b)
+static oly_status forget_block(const oly_block *b, void *unused)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
-        const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP) {
-            if (replay_of(s) && replay_of(s)->kept)
-                oly_executor_get()->forget_loop(replay_of(s));
-            forget_block(s->loop.body);
-        }
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            forget_block(s->branch.blocks[j]);
+    (void)unused;
+    for (int k = 0; k < b->n_steps; k++) {
+        oly_loop_replay *l = replay_of(&b->steps[k]);
+        if (l && l->kept)
+            oly_executor_get()->forget_loop(l);
     }
+    return OLY_OK;
 }
 
 void oly_loop_replay_forget(const oly_plan *plan)
 {
     if (oly_executor_get()->forget_loop)
-        forget_block(plan->main);
+        (void)oly_each_block(plan->main, forget_block, NULL);
 }
 
 /* Are carries in the buffers with which a graph begins, and enough iterations left? */

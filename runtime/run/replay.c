@@ -4,6 +4,7 @@
 #include "core/optimisation.h"
 #include "core/timeline.h"
 #include "run/executor.h"
+#include "run/prepared_steps.h"
 
 static bool devices_have(const oly_plan *plan, const oly_step *s)
 {
@@ -33,28 +34,20 @@ static oly_status add_segment(oly_plan *plan, const oly_block *b, int first, int
     if (n * plan->n_devices == 0)
         return OLY_OK;
     oly_segment *s = OLY_ARENA_NEW(&plan->arena, oly_segment, 1);
-    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
-    if (!s || !made)
+    oly_prepared *own = oly_prepared_own(plan, step);
+    if (!s || !own)
         return oly_out_of_memory(sizeof *s, "a program");
     *s = (oly_segment){.block = b, .first = first, .n = n};
-    if (step->prepared)
-        *made = *step->prepared;
-    made->segment = s;
-    step->prepared = made;
+    own->segment = s;
     return OLY_OK;
 }
 
-static oly_status prepare_block(oly_plan *plan, const oly_block *b)
+static oly_status prepare_block(const oly_block *b, void *plan)
 {
-    for (int k = 0, n; b && k < b->n_steps; k += n ? n : 1) {
-        const oly_step *s = &b->steps[k];
+    for (int k = 0, n; k < b->n_steps; k += n ? n : 1) {
         for (n = 0; k + n < b->n_steps && oly_replays(plan, &b->steps[k + n]); n++)
             ;
         OLY_TRY(add_segment(plan, b, k, n));
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(prepare_block(plan, s->loop.body));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(prepare_block(plan, s->branch.blocks[j]));
     }
     return OLY_OK;
 }
@@ -66,27 +59,24 @@ static bool is_on(void)
 
 oly_status oly_replay_prepare(oly_plan *plan)
 {
-    return is_on() ? prepare_block(plan, plan->main) : OLY_OK;
+    return is_on() ? oly_each_block(plan->main, prepare_block, plan) : OLY_OK;
 }
 
-static void forget_block(const oly_block *b)
+static oly_status forget_block(const oly_block *b, void *unused)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
-        const oly_step *s = &b->steps[k];
-        oly_segment *segment = oly_segment_at(s);
+    (void)unused;
+    for (int k = 0; k < b->n_steps; k++) {
+        oly_segment *segment = oly_segment_at(&b->steps[k]);
         if (segment && segment->kept)
             oly_executor_get()->forget(segment);
-        if (s->kind == OLY_STEP_LOOP)
-            forget_block(s->loop.body);
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            forget_block(s->branch.blocks[j]);
     }
+    return OLY_OK;
 }
 
 void oly_replay_forget(const oly_plan *plan)
 {
     if (oly_executor_get()->forget)
-        forget_block(plan->main);
+        (void)oly_each_block(plan->main, forget_block, NULL);
 }
 
 oly_status oly_replay_run(oly_run *r, oly_segment *s, bool *done)

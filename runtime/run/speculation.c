@@ -5,6 +5,7 @@
 #include "run/device_counts.h"
 #include "run/executor.h"
 #include "run/only_launches.h"
+#include "run/prepared_steps.h"
 #include "run/timed_steps.h"
 
 /* -- which loops ----------------------------------------------------------------------------------------------------------------- */
@@ -23,35 +24,26 @@ static oly_status mark(oly_plan *plan, oly_step *s)
     if (s->loop.predicate < 0 || !oly_keeps_carries(s) || !oly_only_launches(plan, s->loop.body, &sum))
         return OLY_OK;
     oly_speculation *x = OLY_ARENA_NEW(&plan->arena, oly_speculation, 1);
-    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
-    if (!x || !made)
-        return oly_out_of_memory(sizeof *made, "a program");
-    if (s->prepared)
-        *made = *s->prepared;
+    oly_prepared *own = oly_prepared_own(plan, s);
+    if (!x || !own)
+        return oly_out_of_memory(sizeof *own, "a program");
     x->work = sum.work;
-    made->speculation = x;
-    s->prepared = made;
+    own->speculation = x;
     return OLY_OK;
 }
 
-static oly_status prepare_block(oly_plan *plan, const oly_block *b)
+static oly_status prepare_block(const oly_block *b, void *plan)
 {
-    for (int k = 0; k < b->n_steps; k++) {
-        oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP) {
-            OLY_TRY(mark(plan, s));
-            OLY_TRY(prepare_block(plan, s->loop.body));
-        }
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(prepare_block(plan, s->branch.blocks[j]));
-    }
+    for (int k = 0; k < b->n_steps; k++)
+        if (b->steps[k].kind == OLY_STEP_LOOP)
+            OLY_TRY(mark(plan, &b->steps[k]));
     return OLY_OK;
 }
 
 oly_status oly_speculation_prepare(oly_plan *plan)
 {
     bool can = oly_executor_get()->read_begin && oly_platform_is_late() && oly_enabled(OLY_OPTIMISATION_SPECULATION);
-    return can ? prepare_block(plan, plan->main) : OLY_OK;
+    return can ? oly_each_block(plan->main, prepare_block, plan) : OLY_OK;
 }
 
 /* -- running them ---------------------------------------------------------------------------------------------------------------- */

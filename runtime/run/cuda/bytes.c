@@ -5,8 +5,8 @@
 #include "device/cuda/gpus.h"
 #include "device/platform.h"
 #include "run/byte_product.h"
-#include "run/cuda/epilogues.h"
 #include "run/prepare_cpu.h"
+#include "run/prepared_steps.h"
 
 /* Is all that the product and its conversions use the device's own? Then what it reads is as it was when they would have run: the device's
  * stream orders it. */
@@ -40,33 +40,30 @@ static bool is_byte_product(const oly_plan *plan, const oly_step *product)
     return working > 0;
 }
 
-static oly_status find_in(oly_plan *plan, const oly_block *b)
+static oly_status find_in(const oly_block *b, void *context)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
+    oly_plan *plan = context;
+    for (int k = 0; k < b->n_steps; k++) {
         oly_step *s = &b->steps[k];
         if (is_byte_product(plan, s)) {
-            oly_prepared *of_product = oly_cuda_prepared(plan, s);
+            oly_prepared *of_product = oly_prepared_own(plan, s);
             if (!of_product)
                 return oly_out_of_memory(sizeof *of_product, "a program");
             of_product->bytes = OLY_BYTES_QUADS;
             for (int o = 0; o < 2; o++) {
-                oly_prepared *of_group = oly_cuda_prepared(plan, (oly_step *)(uintptr_t)s->gemm.converted[o]);
+                oly_prepared *of_group = oly_prepared_own(plan, (oly_step *)(uintptr_t)s->gemm.converted[o]);
                 if (!of_group)
                     return oly_out_of_memory(sizeof *of_group, "a program");
                 of_group->left_out = true;
             }
         }
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(find_in(plan, s->loop.body));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(find_in(plan, s->branch.blocks[j]));
     }
     return OLY_OK;
 }
 
 oly_status oly_cuda_find_byte_products(oly_plan *plan)
 {
-    return oly_platform_is_late() ? find_in(plan, plan->main) : OLY_OK;
+    return oly_platform_is_late() ? oly_each_block(plan->main, find_in, plan) : OLY_OK;
 }
 
 bool oly_cuda_reads_bytes(const oly_step *product)

@@ -9,7 +9,9 @@
 #include "core/error.h"
 #include "core/optimisation.h"
 #include "device/cuda/gpus.h"
+#include "run/cuda/steps.h"
 #include "run/prepare_cpu.h"
+#include "run/prepared_steps.h"
 
 enum { ALIGNED = 16 };
 
@@ -119,20 +121,10 @@ static int bias_load(const oly_plan *plan, const oly_step *product, const oly_st
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------- */
 
-struct oly_prepared *oly_cuda_prepared(oly_plan *plan, oly_step *s)
-{
-    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
-    if (made && s->prepared)
-        *made = *s->prepared;
-    if (made)
-        s->prepared = made;
-    return made;
-}
-
 static oly_status join(oly_plan *plan, oly_step *product, oly_step *add, int bias)
 {
     oly_epilogue *e = OLY_ARENA_NEW(&plan->arena, oly_epilogue, 1);
-    oly_prepared *first = oly_cuda_prepared(plan, product), *second = oly_cuda_prepared(plan, add);
+    oly_prepared *first = oly_prepared_own(plan, product), *second = oly_prepared_own(plan, add);
     if (!e || !first || !second)
         return oly_out_of_memory(sizeof *first, "a program");
     *e = (oly_epilogue){product, bias};
@@ -141,17 +133,14 @@ static oly_status join(oly_plan *plan, oly_step *product, oly_step *add, int bia
     return OLY_OK;
 }
 
-static oly_status find_in(oly_plan *plan, const oly_block *b)
+static oly_status find_in(const oly_block *b, void *context)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
+    oly_plan *plan = context;
+    for (int k = 0; k < b->n_steps; k++) {
         oly_step *s = &b->steps[k];
         int bias = k + 1 < b->n_steps ? bias_load(plan, s, s + 1) : -1;
         if (bias >= 0)
             OLY_TRY(join(plan, s, s + 1, bias));
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(find_in(plan, s->loop.body));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(find_in(plan, s->branch.blocks[j]));
     }
     return OLY_OK;
 }
@@ -159,17 +148,10 @@ static oly_status find_in(oly_plan *plan, const oly_block *b)
 oly_status oly_cuda_find_epilogues(oly_plan *plan)
 {
     bool on = oly_enabled(OLY_OPTIMISATION_PRODUCT_EPILOGUES) && oly_enabled(OLY_OPTIMISATION_LIBRARY_PRODUCTS);
-    return on ? find_in(plan, plan->main) : OLY_OK;
+    return on ? oly_each_block(plan->main, find_in, plan) : OLY_OK;
 }
 
 /* -- memory ------------------------------------------------------------------------------------------------------------------------ */
-
-static bool overlap(const oly_plan *plan, void *const *base, int a, int b)
-{
-    const char *x = base[a], *y = base[b];
-    size_t of_x = plan->slots[oly_cell_slot(plan, a)].bytes, of_y = plan->slots[oly_cell_slot(plan, b)].bytes;
-    return x < y + of_y && y < x + of_x;
-}
 
 /* The result is written before all is read: plans may give it the memory of an operand of the product, which the addition does not read. */
 const void *oly_cuda_bias_of(const oly_plan *plan, const oly_epilogue *e, const oly_step *add, void *const *base,
@@ -181,7 +163,7 @@ const void *oly_cuda_bias_of(const oly_plan *plan, const oly_epilogue *e, const 
     const int reads[] = {p->a.base, p->b.base, bias->base};
     const char *at = (const char *)base[bias->base] + bias->offset;
     for (int k = 0; k < 3; k++)
-        if (overlap(plan, base, reads[k], w->stores[0].base))
+        if (oly_cells_overlap(plan, base, reads[k], w->stores[0].base))
             return NULL;
     return (uintptr_t)at % ALIGNED == 0 ? at : NULL;
 }

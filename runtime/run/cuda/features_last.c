@@ -4,11 +4,11 @@
 #include "core/error.h"
 #include "core/optimisation.h"
 #include "device/cuda/gpus.h"
-#include "run/cuda/epilogues.h"
 #include "run/cuda/steps.h"
 #include "run/device_counts.h"
 #include "run/device_order.h"
 #include "run/prepare_cpu.h"
+#include "run/prepared_steps.h"
 
 /* -- the pattern ------------------------------------------------------------------------------------------------------------------- */
 
@@ -83,21 +83,18 @@ static bool is_pair(const oly_plan *plan, const oly_block *b, const oly_step *co
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------- */
 
-static oly_status find_in(oly_plan *plan, const oly_block *b)
+static oly_status find_in(const oly_block *b, void *context)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
+    oly_plan *plan = context;
+    for (int k = 0; k < b->n_steps; k++) {
         oly_step *s = &b->steps[k];
         if (k + 1 < b->n_steps && is_pair(plan, b, s, s + 1)) {
-            oly_prepared *first = oly_cuda_prepared(plan, s), *second = oly_cuda_prepared(plan, s + 1);
+            oly_prepared *first = oly_prepared_own(plan, s), *second = oly_prepared_own(plan, s + 1);
             if (!first || !second)
                 return oly_out_of_memory(sizeof *first, "a program");
             first->with_next = true;
             second->convolution = s;
         }
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(find_in(plan, s->loop.body));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(find_in(plan, s->branch.blocks[j]));
     }
     return OLY_OK;
 }
@@ -105,17 +102,10 @@ static oly_status find_in(oly_plan *plan, const oly_block *b)
 oly_status oly_cuda_find_features_last(oly_plan *plan)
 {
     bool on = oly_enabled(OLY_OPTIMISATION_PRODUCT_EPILOGUES) && oly_enabled(OLY_OPTIMISATION_CONVOLUTION_TILES);
-    return on ? find_in(plan, plan->main) : OLY_OK;
+    return on ? oly_each_block(plan->main, find_in, plan) : OLY_OK;
 }
 
 /* -- launches ---------------------------------------------------------------------------------------------------------------------- */
-
-static bool overlap(const oly_plan *plan, void *const *base, int a, int b)
-{
-    const char *x = base[a], *y = base[b];
-    size_t of_x = plan->slots[oly_cell_slot(plan, a)].bytes, of_y = plan->slots[oly_cell_slot(plan, b)].bytes;
-    return x < y + of_y && y < x + of_x;
-}
 
 oly_status oly_cuda_launch_features_last(const oly_cuda_launcher *l, const oly_plan *plan, void *const *base,
                                          const oly_step *convolution, const oly_copy_work *copy, bool *launched)
@@ -124,7 +114,8 @@ oly_status oly_cuda_launch_features_last(const oly_cuda_launcher *l, const oly_p
     const void *in[2];
     *launched = false;
     for (int k = 0; k < 2; k++) {
-        if (overlap(plan, base, w->in[k].base, copy->to.base)) /* the copy does not read it: it may have its memory */
+        if (oly_cells_overlap(plan, base, w->in[k].base,
+                              copy->to.base)) /* the copy does not read it: it may have its memory */
             return OLY_OK;
         in[k] = (char *)base[w->in[k].base] + w->in[k].offset;
     }

@@ -10,6 +10,7 @@
 #include "run/device_counts.h"
 #include "run/cuda/row_pads.h"
 #include "run/prepare_cpu.h"
+#include "run/prepared_steps.h"
 #include <string.h>
 
 /* -- steps as parts of a kernel ---------------------------------------------------------------------------------------------------- */
@@ -168,23 +169,12 @@ static bool fits(const oly_plan *plan, const oly_block *b, const oly_step *steps
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* A copy of what is prepared for the step, to add to. NULL: out of memory. */
-static oly_prepared *own(oly_plan *plan, oly_step *s)
-{
-    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
-    if (made && s->prepared)
-        *made = *s->prepared;
-    if (made)
-        s->prepared = made;
-    return made;
-}
-
 static oly_status join(oly_plan *plan, const oly_block *b, oly_step *steps, int n)
 {
     oly_row_steps *rows = OLY_ARENA_NEW(&plan->arena, oly_row_steps, 1);
     uint64_t *needed = OLY_ARENA_NEW(&plan->arena, uint64_t, n);
     for (int i = 0; i < n; i++) {
-        oly_prepared *p = own(plan, &steps[i]);
+        oly_prepared *p = oly_prepared_own(plan, &steps[i]);
         if (!rows || !needed || !p)
             return oly_out_of_memory(sizeof *rows, "a program");
         needed[i] = needed_of(plan, b, steps, n, i);
@@ -206,17 +196,20 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, operands *
     return best;
 }
 
-static oly_status find_in(oly_plan *plan, const oly_block *b, operands *o)
+typedef struct finding {
+    oly_plan *plan;
+    operands *room; /* [OLY_ROW_PARTS] */
+} finding;
+
+static oly_status find_in(const oly_block *b, void *context)
 {
-    for (int k = 0, n; b && k<b->n_steps; k += n> 1 ? n : 1) {
-        oly_step *s = &b->steps[k];
-        n = length_at(plan, b, k, o);
+    const finding *f = context;
+    for (int k = 0, n; k < b->n_steps; k += n) {
+        n = length_at(f->plan, b, k, f->room);
         if (n > 1)
-            OLY_TRY(join(plan, b, s, n));
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(find_in(plan, s->loop.body, o));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(find_in(plan, s->branch.blocks[j], o));
+            OLY_TRY(join(f->plan, b, &b->steps[k], n));
+        else
+            n = 1;
     }
     return OLY_OK;
 }
@@ -228,7 +221,7 @@ oly_status oly_cuda_find_row_chains(oly_plan *plan)
     operands *o = oly_malloc(sizeof *o * OLY_ROW_PARTS);
     if (!o)
         return oly_out_of_memory(sizeof *o * OLY_ROW_PARTS, "a program");
-    oly_status st = find_in(plan, plan->main, o);
+    oly_status st = oly_each_block(plan->main, find_in, &(finding){plan, o});
     oly_release(o);
     return st;
 }

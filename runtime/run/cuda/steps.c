@@ -13,6 +13,13 @@
 #include "run/cuda/row_chains.h"
 #include <string.h>
 
+bool oly_cells_overlap(const oly_plan *plan, void *const *base, int a, int b)
+{
+    const char *x = base[a], *y = base[b];
+    size_t of_x = plan->slots[oly_cell_slot(plan, a)].bytes, of_y = plan->slots[oly_cell_slot(plan, b)].bytes;
+    return x < y + of_y && y < x + of_x;
+}
+
 static void *at(void *const *base, const oly_place *p)
 {
     return (char *)base[p->base] + p->offset;
