@@ -5,6 +5,7 @@
 #include "check.h"
 #include "check_session.h"
 #include "core/optimisation.h"
+#include "loop_bodies.h"
 #include "run/device_counts.h"
 #include <string.h>
 
@@ -44,12 +45,6 @@ static void read(oly_array x, void *values, size_t bytes)
 
 /* -- programs: every one runs as many iterations as its last input says --------------------------------------------------------- */
 
-static oly_array below(const oly_array *carry, void *user)
-{
-    (void)user;
-    return oly_lt(carry[0], carry[1]);
-}
-
 /* Two fields that change places, the count, and a field that stays. */
 static void exchange(oly_array *carry, void *user)
 {
@@ -66,32 +61,6 @@ static void fields(const oly_array *in, oly_array *out, void *user)
     oly_array carry[] = {oly_zeros(OLY_INT32), in[1], in[0], oly_cos(in[0])};
     oly_while(below, exchange, 4, carry, NULL);
     out[0] = oly_sub(carry[2], carry[3]);
-    out[1] = carry[0];
-}
-
-/* A counted loop of products inside, and sums over devices. */
-static void product(oly_array i, oly_array *carry, void *user)
-{
-    (void)user;
-    carry[0] = oly_add(oly_mul(oly_matmul(carry[0], oly_transpose(carry[0])), 0.05), oly_mul(0.01, i));
-}
-
-static void products(oly_array *carry, void *user)
-{
-    (void)user;
-    oly_array inner[] = {carry[2]};
-    oly_fori(1, 4, product, 1, inner, NULL);
-    oly_array largest = oly_max(oly_abs(inner[0]));
-    carry[2] = oly_div(inner[0], oly_add(1, largest));
-    carry[0] = oly_add(carry[0], oly_astype(oly_add(1, oly_mul(0, largest)), OLY_INT32));
-}
-
-static void nested(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array carry[] = {oly_zeros(OLY_INT32), in[1], in[0]};
-    oly_while(below, products, 3, carry, NULL);
-    out[0] = carry[2];
     out[1] = carry[0];
 }
 
