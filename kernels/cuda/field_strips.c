@@ -398,12 +398,6 @@ static bool make_plan(plan *p, const oly_field_body *body, const oly_field_sched
 
 /* -- the text --------------------------------------------------------------------------------------------------------------------------- */
 
-static const char prelude[] =
-    "#include \"element.h\"\n"
-    "OLY_DEVICE oly_value oly_words(uint64_t lo, uint64_t hi)\n{\n    oly_value v;\n    v.lo = lo, v.hi = hi;\n"
-    "    return v;\n}\n"
-    "struct place {\n    int32_t origin[3], stride[3], lo[3], hi[3];\n};\n";
-
 static void write_structs(oly_text *t)
 {
     oly_text_add(
@@ -616,7 +610,7 @@ static char *make_text(const void *of)
 {
     const plan *p = of;
     oly_text t = {0};
-    oly_text_add(&t, "%s", prelude);
+    oly_text_add(&t, "%s", oly_field_prelude);
     oly_text_add(&t, "enum { FIRST = %d, ROWS = %d, ACROSS = %d, DOWN = %d, DEEP = %d, PITCH = %d, SLAB = %d };\n",
                  p->body->stages[0].first, p->rows, p->across, p->down, WARPS / (p->across * p->down), p->pitch,
                  p->slab);

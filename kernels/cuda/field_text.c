@@ -17,7 +17,7 @@ typedef struct task {
 
 /* -- the text ----------------------------------------------------------------------------------------------------------------------- */
 
-static const char prelude[] =
+const char oly_field_prelude[] =
     "#include \"element.h\"\n"
     "OLY_DEVICE oly_value oly_words(uint64_t lo, uint64_t hi)\n{\n    oly_value v;\n    v.lo = lo, v.hi = hi;\n"
     "    return v;\n}\n"
@@ -226,7 +226,7 @@ static char *make_text(const void *of)
 {
     const oly_field_body *body = of;
     oly_text t = {0};
-    oly_text_add(&t, "%s", prelude);
+    oly_text_add(&t, "%s", oly_field_prelude);
     write_structs(&t);
     oly_text_add(&t, "%s", helpers);
     for (int s = 0, piece = 0; s < body->n_stages; piece += body->stages[s++].n_pieces)

@@ -76,6 +76,8 @@ oly_status oly_cuda_fields(const oly_cuda_launcher *l, const oly_field_body *bod
 
 /* -- shared with field_strips.c ------------------------------------------------------------------------------------------------------ */
 
+/* What the texts of both begin with: oly_words, and the struct of an oly_field_place. */
+extern const char oly_field_prelude[];
 /* Bytes that tell bodies, and pieces, with different texts apart; to NULL: only how many they are. */
 size_t oly_field_write_key(const oly_field_body *body, char *to);
 size_t oly_field_put_piece(char *to, size_t at, const oly_field_piece *piece);

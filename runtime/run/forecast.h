@@ -22,6 +22,9 @@ oly_kernel_work oly_work_of_reduction(const oly_kernel_rates *r, const oly_reduc
 oly_kernel_work oly_work_of_product(const oly_kernel_rates *r, const oly_gemm_task *t);
 oly_kernel_work oly_work_of_copy(const oly_kernel_rates *r, const oly_copy_task *t);
 oly_kernel_work oly_work_of_local(const oly_kernel_rates *r, const oly_local_task *t);
+/* Bytes of an operand that are read or written: once, where it is the same along a dimension; of elements apart, what lies between them, up
+ * to what the memory gives at once (a line of a cache). */
+double oly_place_bytes(const oly_tile_box *box, const oly_place *p, int dtype, double line);
 void oly_add_work(oly_kernel_work *sum, const oly_kernel_work *more);
 /* Seconds of so many threads. */
 double oly_seconds_of_work(const oly_kernel_rates *r, const oly_kernel_work *w, double threads);

@@ -4,6 +4,8 @@
 #include "run/measured_units.h"
 #include <math.h>
 
+enum { CACHE_LINE = 64 };
+
 double oly_box_elements(int rank, const int64_t *extent)
 {
     double n = 1;
@@ -95,22 +97,6 @@ static double spread_seconds(const oly_kernel_rates *r, const oly_tile_box *box,
     return r->copy_spread[bytes][writes];
 }
 
-/* Bytes of an operand that are read or written: once, where it is the same along a dimension; of elements apart, what lies between them, up
- * to a line of the cache. */
-static double place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
-{
-    enum { CACHE_LINE = 64 };
-    double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
-    int64_t least = 0;
-    for (int d = 0; d < box->rank; d++) {
-        int64_t stride = p->stride[d] < 0 ? -p->stride[d] : p->stride[d];
-        n *= stride == 0 ? 1 : (double)box->extent[d];
-        if (stride > 0 && box->extent[d] > 1 && (least == 0 || stride < least))
-            least = stride;
-    }
-    return least > 1 ? n * fmin((double)least, CACHE_LINE / size) : n;
-}
-
 /* The length of rows, dimensions merged along which every operand is evenly spaced. */
 static double row_length(const oly_tile_program *program, const oly_tile_box *box, const oly_place *loads,
                          const oly_place *stores)
@@ -148,6 +134,19 @@ static double row_seconds(const oly_kernel_rates *r, const oly_tile_program *pro
                                       : r->row * program->n_instructions);
 }
 
+double oly_place_bytes(const oly_tile_box *box, const oly_place *p, int dtype, double line)
+{
+    double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
+    int64_t least = 0;
+    for (int d = 0; d < box->rank; d++) {
+        int64_t stride = p->stride[d] < 0 ? -p->stride[d] : p->stride[d];
+        n *= stride == 0 ? 1 : (double)box->extent[d];
+        if (stride > 0 && box->extent[d] > 1 && (least == 0 || stride < least))
+            least = stride;
+    }
+    return least > 1 ? n * fmin((double)least, fmax(line / size, 1)) : n;
+}
+
 oly_kernel_work oly_work_of_tiles(const oly_kernel_rates *r, const oly_tile_program *program, const oly_tile_box *box,
                                   const oly_place *loads, const oly_place *stores, bool machine)
 {
@@ -161,11 +160,11 @@ oly_kernel_work oly_work_of_tiles(const oly_kernel_rates *r, const oly_tile_prog
         element += oly_seconds_of_instruction(r, &program->instructions[i], machine);
     for (int k = 0; k < program->n_loads; k++) {
         element += spread_seconds(r, box, &loads[k], oly_dtype_size((oly_dtype)program->load_dtype[k]), false);
-        w.read += place_bytes(box, &loads[k], program->load_dtype[k]);
+        w.read += oly_place_bytes(box, &loads[k], program->load_dtype[k], CACHE_LINE);
     }
     for (int k = 0; k < program->n_stores; k++) {
         element += spread_seconds(r, box, &stores[k], oly_dtype_size((oly_dtype)program->store_dtype[k]), true);
-        w.written += place_bytes(box, &stores[k], program->store_dtype[k]);
+        w.written += oly_place_bytes(box, &stores[k], program->store_dtype[k], CACHE_LINE);
     }
     if (operations == 0 && program->n_loads == 0 && program->n_stores > 0) /* a fill */
         element += r->tile[OLY_TILE_splat][program->store_dtype[0]];

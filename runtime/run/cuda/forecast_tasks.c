@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What kernels of GPUs take for a task. See forecast_gpu.h. */
 #include "run/cuda/forecast_gpu.h"
+#include "run/forecast.h"
 #include "run/measured_units.h"
 #include <math.h>
 #include <string.h>
@@ -38,18 +39,9 @@ static bool is_transposed(const oly_tile_box *box, const int64_t *stride)
     return false;
 }
 
-/* Once, where it is the same along a dimension; of elements apart, what lies between them, up to a sector. */
 double oly_gpu_place_bytes(const oly_tile_box *box, const oly_place *p, int dtype)
 {
-    double size = (double)oly_dtype_size((oly_dtype)dtype), n = size;
-    int64_t least = 0;
-    for (int d = 0; d < box->rank; d++) {
-        int64_t stride = p->stride[d] < 0 ? -p->stride[d] : p->stride[d];
-        n *= stride == 0 ? 1 : (double)box->extent[d];
-        if (stride > 0 && box->extent[d] > 1 && (least == 0 || stride < least))
-            least = stride;
-    }
-    return least > 1 ? n * fmin((double)least, larger(OLY_GPU_SECTOR / size, 1)) : n;
+    return oly_place_bytes(box, p, dtype, OLY_GPU_SECTOR);
 }
 
 double oly_gpu_program_clocks(const oly_tile_program *program)
