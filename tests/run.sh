@@ -7,12 +7,20 @@
 # "N passed, N failed, N skipped", counted in test functions where a program reports them, else in programs.
 # A run that the launcher failed after all tests had passed is done once more, with a line "again" (improper_end).
 #
+# As many tests run at a time as there are cores, those with the longest time limit first; the lines come as tests end. A test whose
+# line says "run: alone" (it measures time, or memory of the machine) runs after the others, by itself; of those that say "one=NAME"
+# (they use something that there is one of) one runs at a time.
+#
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
-#   CHECK_TIMEOUT=120      seconds allowed for one run
+#   CHECK_TIMEOUT=120      seconds allowed for one run, twice as many where tests run beside each other
+#   JOBS=n                 tests at a time (the number of cores, at most 8); 1: one after the other
 set -u
 cd "$(dirname "$0")/.." || exit
 export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 limit_default=${CHECK_TIMEOUT:-120}
+cores=$(nproc 2>/dev/null || echo 1)
+jobs=${JOBS:-$((cores < 8 ? cores : 8))}
+export JOBS=1 # for tests that run this script
 
 # Open MPI: allow root and more ranks than cores, yield the core while waiting, and skip the search for networks (0.2 s
 # less per start). Other implementations do not read these.
@@ -36,7 +44,17 @@ fi
 export OLYMPUS_PLATFORMS=${OLYMPUS_PLATFORMS:-cpu}
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+# end_all PID...: ends these processes and all below them; `timeout` passes it on to the group of its command.
+end_all() {
+    local pid
+    for pid in "$@"; do
+        # shellcheck disable=SC2046 # one word a process
+        end_all $(pgrep -P "$pid" 2>/dev/null)
+        kill "$pid" 2>/dev/null
+    done
+}
+# shellcheck disable=SC2046 # one word a process
+trap 'end_all $(jobs -p); rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
 passed=0 failed=0 skipped=0
@@ -45,7 +63,14 @@ suite_start=$EPOCHREALTIME
 seconds_since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }'; }
 
 # option NAME FILE: the value of NAME=... in the "run:" line of a source, or nothing.
-option() { sed -n "1,3s/.*run:.*[[:space:]]$1=\([0-9,]*\).*/\1/p" "$2" | head -n 1; }
+option() { sed -n "1,3s/.*run:.*[[:space:]]$1=\([a-z0-9,]*\).*/\1/p" "$2" | head -n 1; }
+
+# seconds_allowed SOURCE: for one run of it.
+seconds_allowed() {
+    local limit
+    limit=$(option timeout "$1")
+    echo $((${limit:-$limit_default} * (jobs > 1 ? 2 : 1)))
+}
 
 # sizes FILE: lines "RANKS DEVICES_PER_RANK" ("-": not set) to run a program with.
 sizes() {
@@ -132,7 +157,7 @@ improper_end() {
 run_program() {
     local source=$1 program=$2 name limit ranks devices begin status tries counted=no
     name=$(basename "$program")
-    limit=$(option timeout "$source")
+    limit=$(seconds_allowed "$source")
     grep -q 'CHECK_MAIN *(' "$source" && counted=yes
     while read -r ranks devices <&3; do
         local size="ranks=$ranks" environment=()
@@ -146,7 +171,7 @@ run_program() {
             begin=$EPOCHREALTIME
             (
                 for setting in "${environment[@]}"; do export "${setting?}"; done
-                start "$ranks" "${limit:-$limit_default}" "$program"
+                start "$ranks" "$limit" "$program"
             ) >"$scratch/output" 2>&1 </dev/null
             status=$?
             if [[ $tries == 2 ]] || ! improper_end $status; then break; fi
@@ -160,9 +185,9 @@ run_program() {
 run_script() {
     local source=$1 name limit begin
     name=$(basename "$source")
-    limit=$(option timeout "$source")
+    limit=$(seconds_allowed "$source")
     begin=$EPOCHREALTIME
-    ASAN_OPTIONS=$without_leaks timeout -k 5 "${limit:-$limit_default}" bash "$source" >"$scratch/output" 2>&1 </dev/null
+    ASAN_OPTIONS=$without_leaks timeout -k 5 "$limit" bash "$source" >"$scratch/output" 2>&1 </dev/null
     report "$name" "" $? "$begin" "$source" no
 }
 
@@ -176,22 +201,91 @@ wanted() {
     return 1
 }
 
-names=("$@")
-n_found=0
-# By name, programs before scripts, in folders of any depth.
-for source in $(find tests -name 'test_*.c' -printf '1 %f %p\n' -o -name 'test_*.sh' -printf '2 %f %p\n' | LC_ALL=C sort | cut -d' ' -f3); do
-    name=$(basename "$source" .c)
-    wanted "$name" || continue
-    n_found=$((n_found + 1))
-    case $source in
-    *.sh) run_script "$source" ;;
-    *) run_program "$source" "$BUILD/tests/$name" ;;
+# run_test SOURCE: one test, all its sizes.
+run_test() {
+    case $1 in
+    *.sh) run_script "$1" ;;
+    *) run_program "$1" "$BUILD/tests/$(basename "$1" .c)" ;;
     esac
-done
-if [[ $n_found == 0 && ${#names[@]} != 0 ]]; then
+}
+
+# begin_job SOURCE...: runs these tests, one after the other, in the background. Their lines and counts go to files of the job.
+n_begun=0
+begin_job() {
+    local job=$scratch/job-$n_begun
+    n_begun=$((n_begun + 1))
+    mkdir "$job"
+    (
+        trap - EXIT
+        scratch=$job passed=0 failed=0 skipped=0
+        for source in "$@"; do run_test "$source"; done
+        echo "$passed $failed $skipped" >"$job/counts.part"
+        mv "$job/counts.part" "$job/counts"
+    ) >"$job/lines" 2>&1 &
+}
+
+# print_finished: the lines of jobs that have ended since the last call.
+print_finished() {
+    local job p f s
+    for job in "$scratch"/job-*; do
+        [[ -e $job/counts ]] || continue
+        cat "$job/lines"
+        read -r p f s <"$job/counts"
+        passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+        rm -r "$job"
+    done
+}
+
+names=("$@")
+# Lines "LIMIT SOURCE", by limit; those with the same limit by name, programs before scripts. Folders of any depth.
+sources=()
+while read -r limit source; do
+    wanted "$(basename "$source" .c)" && sources+=("$source")
+done < <(
+    find tests -name 'test_*.c' -printf '1 %f %p\n' -o -name 'test_*.sh' -printf '2 %f %p\n' | LC_ALL=C sort | cut -d' ' -f3 |
+        while read -r source; do echo "$(seconds_allowed "$source") $source"; done | if [[ $jobs == 1 ]]; then cat; else sort -s -k1,1nr; fi
+)
+if [[ ${#sources[@]} == 0 && ${#names[@]} != 0 ]]; then
     echo "tests/run.sh: no test is called ${names[*]}" >&2
     failed=1
 fi
+
+alone=()
+declare -A shared=() # one=NAME: its sources
+for source in "${sources[@]}"; do
+    one=$(option one "$source")
+    if [[ $jobs == 1 ]] || sed -n 1,3p "$source" | grep -qE 'run: alone( |$)'; then
+        alone+=("$source")
+    elif [[ -n $one ]]; then
+        shared[$one]+=" $source"
+    fi
+done
+begun=" ${alone[*]-} "
+for source in "${sources[@]}"; do
+    one=$(option one "$source")
+    [[ $begun != *" $source "* ]] || continue
+    while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n || true; done
+    print_finished
+    if [[ -n $one ]]; then
+        begun+="${shared[$one]# } "
+        # shellcheck disable=SC2086 # names of sources have no spaces
+        begin_job ${shared[$one]}
+    else
+        begin_job "$source"
+    fi
+done
+while [[ -n $(jobs -rp) ]]; do
+    wait -n || true
+    print_finished
+done
+print_finished
+for job in "$scratch"/job-*; do # killed before it could count
+    [[ -e $job ]] || continue
+    cat "$job/lines"
+    echo 'FAILED   a test ended before it was counted'
+    failed=$((failed + 1))
+done
+for source in ${alone[@]+"${alone[@]}"}; do run_test "$source"; done
 echo "total time $(seconds_since "$suite_start") s"
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed == 0 ]]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Faults of hosts and of the network between them: a cable out for 4 s and for good, lost packets, a power cut, a daemon killed, a rank
+# run: one=cluster timeout=120.  Faults of hosts and of the network between them: a cable out for 4 s and for good, lost packets, a power cut, a daemon killed, a rank
 # that stands still, a full disk on one host. The job goes on with the right values, or ends within a bound, on all hosts, with a
 # message. On four virtual hosts (README.md); skipped where a machine cannot have them. Some only with LONG=1; NAME...: only these.
 set -u
