@@ -96,7 +96,7 @@ static inline bool is_unknown(float _Complex q)
     return (__real__ q != __real__ q) & (__imag__ q != __imag__ q);
 }
 #define QUOTIENT_LOOPS_c64(s, T, R, name, value)                                                                       \
-    FAR_BINARY_LOOP(s, T, , name, quotient_c64(x, y), is_unknown(block[j]), x / y)
+    FAR_PAIR_LOOPS(s, T, name, quotient_c64(x, y), is_unknown(block[j]), x / y)
 #define QUOTIENT_LOOPS_c128              PAIR_LOOPS
 #define QUOTIENT_LOOPS(s, T, R, name, v) QUOTIENT_LOOPS_##s(s, T, R, name, v)
 #define OLY_LOOPS_OF_div                 , QUOTIENT_LOOPS

@@ -2,7 +2,7 @@
 /* The formulas of elementwise.def for bool and integer elements, and their loops (elementwise_loops.h):
  * oly_elementwise_integer_<isa>. Compiled once per instruction set; used by the tile interpreter. */
 #include "table.h"
-#include "cpu/elementwise_integer.h"
+#include "cpu/integer_division.h"
 
 #define ELEMENTWISE_TABLE oly_elementwise_integer
 #define OLY_INVERT(x)     inverted(x)
@@ -12,7 +12,7 @@
 #define OLY_ADD(x, y)     BY_TYPE(sum, x)(x, y)
 #define OLY_SUB(x, y)     BY_NUMBER(difference, x)(x, y)
 #define OLY_MUL(x, y)     BY_TYPE(product, x)(x, y)
-#define OLY_DIV(x, y)     BY_NUMBER(quotient, x)(x, y)
+#define OLY_DIV(x, y)     (x) /* DIVISION_LOOPS */
 #define OLY_MAX(x, y)     _Generic((x), bool : (x) | (y), default : (x) > (y) ? (x) : (y))
 #define OLY_MIN(x, y)     _Generic((x), bool : (x) & (y), default : (x) < (y) ? (x) : (y))
 #define OLY_LT(x, y)      ((x) < (y))
@@ -47,12 +47,6 @@
     static inline T product_##s(T x, T y)                                                                              \
     {                                                                                                                  \
         return (T)((U)x * (U)y);                                                                                       \
-    }                                                                                                                  \
-    static inline T quotient_##s(T x, T y)                                                                             \
-    {                                                                                                                  \
-        if (y == 0)                                                                                                    \
-            return (T) ~(U)0;                                                                                          \
-        return is_negative(y) && y == (T) ~(U)0 ? (T)(0 - (U)x) : x / y;                                               \
     }
 OLY_SIGNED_TYPES(INTEGER_FORMULAS, BELOW_ZERO)
 OLY_UNSIGNED_TYPES(INTEGER_FORMULAS, NEVER)
@@ -111,4 +105,7 @@ OLY_UNSIGNED_TYPES(POWER_FORMULAS, NEVER)
     POWER_LOOP(s, T, sv, 0, 1)                                                                                         \
     POWER_LOOP(s, T, vs, 1, 0)
 #define OLY_LOOPS_OF_pow , POWER_LOOPS
+
+#define QUOTIENT_LOOPS(s, T, R, name, value) DIVISION_LOOPS(s, T, name, false)
+#define OLY_LOOPS_OF_div                     , QUOTIENT_LOOPS
 #include "cpu/elementwise_loops.h"

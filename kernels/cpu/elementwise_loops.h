@@ -72,7 +72,7 @@
     PAIR_LOOP(s, T, R, name, value, sv, 0, 1)                                                                          \
     PAIR_LOOP(s, T, R, name, value, vs, 1, 0)
 /* A row whose loops are not those of a formula has its own: OLY_LOOPS_OF_<name>, defined as a comma and a macro with the
- * arguments of PAIR_LOOPS. */
+ * arguments of PAIR_LOOPS, or of FAR_PAIR_LOOPS. */
 #define LOOPS_OF(own, ...)                     LOOPS_SECOND(own, __VA_ARGS__)
 #define LOOPS_SECOND(first, second, ...)       second
 #define BINARY_LOOP(s, T, dtype, name, value)  LOOPS_OF(OLY_LOOPS_OF_##name, PAIR_LOOPS, )(s, T, T, name, value)
@@ -103,10 +103,12 @@
             memcpy(result + i, block, sizeof(T) * (size_t)m);                                                          \
         }                                                                                                              \
     }
-#define FAR_BINARY_LOOP(s, T, dtype, name, near, is_far, careful)                                                      \
+#define FAR_PAIR_LOOPS(s, T, name, near, is_far, careful)                                                              \
     FAR_PAIR_LOOP(s, T, name, near, is_far, careful, vv, 1, 1)                                                         \
     FAR_PAIR_LOOP(s, T, name, near, is_far, careful, sv, 0, 1)                                                         \
     FAR_PAIR_LOOP(s, T, name, near, is_far, careful, vs, 1, 0)
+#define FAR_BINARY_LOOP(s, T, dtype, name, near, is_far, careful)                                                      \
+    LOOPS_OF(OLY_LOOPS_OF_##name, FAR_PAIR_LOOPS, )(s, T, name, near, is_far, careful)
 
 #define OLY_TILE_UNARY(name, types, value, far)                 types(UNARY_LOOP, name, value, far)
 #define OLY_TILE_PART(name, types, value)                       types(PART_LOOP, name, value)

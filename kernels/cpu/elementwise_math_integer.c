@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise_math.def for bool and integer elements, and their loops (elementwise_loops.h):
  * oly_math_integer_<isa>. Compiled once per instruction set; used by the tile interpreter. */
-#include "cpu/elementwise_integer.h"
+#include "cpu/integer_division.h"
 #include <string.h>
 
 #define ELEMENTWISE_TABLE oly_math_integer
 #define ELEMENTWISE_ROWS  "elementwise_math.def"
 
 #define OLY_SQUARE(x)                    BY_NUMBER(square, x)(x)
-#define OLY_REM(x, y)                    BY_NUMBER(remainder, x)(x, y)
-#define OLY_REM_FAR(x, y)                ((void)(x), (void)(y), false)
+#define OLY_REM(x, y)                    (x) /* DIVISION_LOOPS */
+#define OLY_REM_FAR(x, y)                false
 #define OLY_REM_CAREFUL(x, y)            (x)
 #define OLY_NOT(x)                       _Generic((x), bool : inverted(x), default : (x) ^ -1)
 #define OLY_POPULATION_COUNT(x)          BY_NUMBER(population_count, x)(x)
@@ -64,12 +64,6 @@ static inline uint64_t zeros_uint64_t(uint64_t x)
     {                                                                                                                  \
         return (T)((W)x * (W)x);                                                                                       \
     }                                                                                                                  \
-    static inline T remainder_##s(T x, T y)                                                                            \
-    {                                                                                                                  \
-        if (y == 0)                                                                                                    \
-            return x;                                                                                                  \
-        return is_negative(y) && y == (T) ~(U)0 ? 0 : (T)(x % y);                                                      \
-    }                                                                                                                  \
     static inline T population_count_##s(T x)                                                                          \
     {                                                                                                                  \
         return (T)count_##W((U)x);                                                                                     \
@@ -92,4 +86,7 @@ static inline uint64_t zeros_uint64_t(uint64_t x)
     }
 OLY_SIGNED_TYPES(INTEGER_FORMULAS, BELOW_ZERO)
 OLY_UNSIGNED_TYPES(INTEGER_FORMULAS, NEVER)
+
+#define REMAINDER_LOOPS(s, T, name, near, is_far, careful) DIVISION_LOOPS(s, T, name, true)
+#define OLY_LOOPS_OF_rem                                   , REMAINDER_LOOPS
 #include "cpu/elementwise_loops.h"

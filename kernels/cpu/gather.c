@@ -174,8 +174,9 @@ static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes,
     const void *index = oly_positions_indexes(p, k);
     const oly_index_axis *x = &p->axis[0];
     return index && n > 0 && oly_positions_step(p, x->at->stride) == 1 &&
-           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](n, to, from, index, x->low, x->high, x->origin,
-                                                               x->stride);
+           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](
+               n, to, (const char *)from + oly_positions_batch(p, k) * bytes, index, x->low, x->high, x->origin,
+               x->stride);
 }
 
 /* elements of a column, and columns, from which on rows are read together; bytes of a cache line */

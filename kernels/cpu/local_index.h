@@ -105,6 +105,12 @@ static inline int64_t oly_index_inside(oly_index_mode mode, int64_t n, int64_t i
     return index < 0 ? 0 : n - 1;
 }
 
+/* Where in the array the batch of position k begins. */
+static inline int64_t oly_positions_batch(const oly_positions *p, int64_t k)
+{
+    return p->n_batch == 0 ? 0 : oly_local_offset(p->n_batch, p->extent, p->batch_stride, -1, k / p->per_batch);
+}
+
 #define OLY_FOLLOW(I)                                                                                                  \
     for (int64_t j = 0; j < n; j++) {                                                                                  \
         int64_t index = ((const I *)x->base)[from + j * step];                                                         \
@@ -124,8 +130,7 @@ static inline int64_t oly_index_inside(oly_index_mode mode, int64_t n, int64_t i
  * part. */
 static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int8_t *state)
 {
-    int64_t batch =
-        p->n_batch == 0 ? 0 : oly_local_offset(p->n_batch, p->extent, p->batch_stride, -1, k / p->per_batch);
+    int64_t batch = oly_positions_batch(p, k);
     for (int64_t j = 0; j < n; j++) {
         offset[j] = batch;
         state[j] = 1;
@@ -142,11 +147,11 @@ static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64
     }
 }
 
-/* The indexes from position k on where one dimension is indexed, and there are no batches; else NULL. */
+/* The indexes from position k on where one dimension is indexed; else NULL. */
 static inline const void *oly_positions_indexes(const oly_positions *p, int64_t k)
 {
     const oly_index_axis *x = &p->axis[0];
-    if (p->n_axes != 1 || p->n_batch != 0)
+    if (p->n_axes != 1)
         return NULL;
     return (const char *)x->base +
            oly_local_offset(p->rank, p->extent, x->at->stride, -1, k) * (x->at->dtype == OLY_INT64 ? 8 : 4);

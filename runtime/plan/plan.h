@@ -25,4 +25,6 @@ void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs);
 /* Is a device's share of the step computed on the host, because the device's platform has no kernel for it? For explanations; set by
  * runtime/run. NULL: none is. */
 extern bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
+/* How many devices of this process get copies of what another one computes in the step. For explanations; set by runtime/run. NULL: none. */
+extern int (*oly_plan_served)(const oly_plan *plan, const oly_step *step);
 #endif

@@ -4,6 +4,7 @@
 #include "run/cuda/executor_cuda.h"
 #include "run/device_counts.h"
 #include "run/executor.h"
+#include "run/repeated_work.h"
 #include "plan/cost/forecast.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -36,6 +37,7 @@ void oly_executor_choose(void)
     oly_counts_begin();
     oly_executor_chosen = strcmp(oly_platform_get()->name, "cuda") == 0 ? oly_executor_cuda() : &oly_executor_cpu;
     oly_plan_on_host = oly_executor_chosen->has ? on_host : NULL;
+    oly_plan_served = oly_served_devices;
 }
 
 oly_status oly_executor_forecasts(void)

@@ -10,6 +10,7 @@
 #include "run/fused_reduction.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
+#include "run/repeated_work.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/timed_steps.h"
@@ -232,7 +233,8 @@ oly_status oly_compute(oly_run *r, const oly_step *step)
         return submit_step(r, step);
     for (int phase = 0; phase < step->prepared->phases; phase++)
         run_spread(r, step, phase);
-    return OLY_OK;
+    const oly_repeats *repeats = step->prepared->repeats;
+    return repeats ? oly_run_copies(r, &repeats->prepared, repeats->copies, repeats->n_copies, repeats->work) : OLY_OK;
 }
 
 oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forecasts of steps. See forecast.h. */
 #include "run/forecast.h"
+#include "run/repeated_work.h"
 #include "device/workers.h"
 #include "machine_code.h"
 #include "plan/cost/cost.h"
@@ -73,16 +74,30 @@ static double share_of_parts(const oly_gemm_work *w)
     return all > 0 ? (double)w->n_parts / all : 1;
 }
 
+static double copy_seconds(const oly_kernel_rates *r, int n, const oly_copy_work *copies, double operations)
+{
+    oly_kernel_work all = {0};
+    double chunks = 0;
+    for (int k = 0; k < n; k++) {
+        oly_kernel_work w = oly_work_of_copy(r, &copies[k].task);
+        w.calls = r->copy_row;
+        oly_add_work(&all, &w);
+        chunks += oly_copy_chunks(&copies[k].task);
+    }
+    return n > 0 ? shared_seconds(r, &all, operations, chunks) : 0;
+}
+
 /* A reduction that computes its operand streams what the operand's group reads instead. */
 static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s)
 {
     bool fused = s->kind == OLY_STEP_REDUCE && s->prepared && s->prepared->fused;
     bool elsewhere = s->kind == OLY_STEP_TILE && s->prepared && s->prepared->phases == 0;
+    const oly_repeats *repeats = s->prepared ? s->prepared->repeats : NULL;
     oly_kernel_work all = {0};
     double chunks = 0, operations = s->work + (fused ? s->reduce.operand->work : 0);
     for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
         double most = 0;
-        if (!has_work(s, d))
+        if (!has_work(s, d) || (repeats && repeats->first[d] != d))
             continue;
         oly_kernel_work w = work_of_device(r, s, d);
         if (fused) {
@@ -99,20 +114,8 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
         chunks += most;
         oly_add_work(&all, &w);
     }
-    return elsewhere ? r->box : shared_seconds(r, &all, operations, chunks);
-}
-
-static double copy_seconds(const oly_kernel_rates *r, int n, const oly_copy_work *copies, double operations)
-{
-    oly_kernel_work all = {0};
-    double chunks = 0;
-    for (int k = 0; k < n; k++) {
-        oly_kernel_work w = oly_work_of_copy(r, &copies[k].task);
-        w.calls = r->copy_row;
-        oly_add_work(&all, &w);
-        chunks += oly_copy_chunks(&copies[k].task);
-    }
-    return n > 0 ? shared_seconds(r, &all, operations, chunks) : 0;
+    double copied = repeats ? copy_seconds(r, repeats->n_copies, repeats->copies, repeats->work) : 0;
+    return elsewhere ? r->box : shared_seconds(r, &all, operations, chunks) + copied;
 }
 
 /* -- messages and sums over devices ----------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "run/byte_product.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
+#include "run/repeated_work.h"
 
 /* -- chunks of a device's share, by phase -------------------------------------------------------------------------- */
 
@@ -28,7 +29,8 @@ static int local_chunks(const oly_plan *plan, const oly_step *s, int device, int
 {
     const oly_local_work *w = &s->local.device[device];
     int n = w->has_work ? oly_local_chunks(&w->task, phase) : 0;
-    int most = (oly_workers_count() + plan->n_devices - 1) / plan->n_devices;
+    int computing = s->prepared && s->prepared->repeats ? s->prepared->repeats->n_first : plan->n_devices;
+    int most = (oly_workers_count() + computing - 1) / computing;
     return n > most && oly_local_chunks_read_all(&w->task) ? most : n;
 }
 
@@ -64,7 +66,8 @@ static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared
         if (!chunks)
             return no_memory();
         for (int d = 0; d < plan->n_devices; d++)
-            made->total[phase] += chunks[d] = oly_chunks_of_share(plan, s, d, phase);
+            if (!made->repeats || made->repeats->first[d] == d)
+                made->total[phase] += chunks[d] = oly_chunks_of_share(plan, s, d, phase);
         made->chunks[phase] = chunks;
         made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
         if (phase > 0 && made->total[phase] == 0)
@@ -164,8 +167,10 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     if (!made)
         return no_memory();
     s->prepared = made;
-    if (computes)
+    if (computes) {
+        OLY_TRY(oly_find_repeats(plan, s, &made->repeats));
         return prepare_chunks(plan, s, made);
+    }
     if (s->kind == OLY_STEP_MOVE)
         return prepare_copies(plan, s->move.copies, s->move.n_copies, made);
     OLY_TRY(prepare_copies(plan, s->gemm.copies, s->gemm.n_copies, made));
@@ -178,6 +183,7 @@ static void leave_out(const oly_plan *plan, const oly_step *group)
     for (int d = 0; d < plan->n_devices; d++)
         ((int *)(uintptr_t)none->chunks[0])[d] = 0;
     none->total[0] = none->phases = 0;
+    none->repeats = NULL;
 }
 
 /* The reduction computes what the group before it would have. */

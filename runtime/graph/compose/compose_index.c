@@ -159,6 +159,31 @@ static oly_status take_nothing(const oly_node *x, const oly_node *index, oly_par
     return p->sharding ? OLY_OK : OLY_MEMORY;
 }
 
+/* Indexes into a dimension from which on each row of the dimensions before it is a batch that is looked up by itself, in the
+ * order of the result. For fewer, columns are taken one by one and the result is transposed. */
+enum { MANY_INDEXES = 16 };
+
+static bool looks_up_batches(const oly_type *x, int axis, const oly_type *index)
+{
+    bool is_explicit = (x->mesh && x->mesh->explicit_axes) || (index->mesh && index->mesh->explicit_axes);
+    return axis > 0 && oly_type_size(index) >= MANY_INDEXES && x->rank - 1 + index->rank <= OLY_MAX_RANK &&
+           !is_explicit;
+}
+
+/* Element [i, j..., k] of the result is x[i, index[j...], k], where i are the dimensions before the axis. */
+static oly_status take_batches(oly_graph *g, oly_node *x, int axis, oly_node *index, const oly_recipe *recipe,
+                               oly_node **out)
+{
+    int64_t shape[OLY_MAX_RANK];
+    oly_params p;
+    int rank = axis + index->type.rank;
+    memcpy(shape, x->type.shape, sizeof *shape * (size_t)axis);
+    memcpy(shape + axis, index->type.shape, sizeof *shape * (size_t)index->type.rank);
+    OLY_TRY(oly_build_broadcast(g, index, rank, shape, &index));
+    index_params(&p, recipe, axis, axis, 1);
+    return gather(g, x, 1, &index, &p, out);
+}
+
 oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -172,6 +197,8 @@ oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const o
         OLY_TRY(oly_build_axis(&x->type, recipe->params.dimension, &axis));
     OLY_TRY(check_not_empty(&x->type, axis, &in[1]->type));
     OLY_TRY(read_indexes(g, &x->type, axis, 1, in + 1, !clips, &index));
+    if (looks_up_batches(&x->type, axis, &index->type))
+        return take_batches(g, x, axis, index, recipe, out);
     index_params(&p, recipe, 0, axis, 1);
     OLY_TRY(take_nothing(x, index, &p));
     OLY_TRY(gather(g, x, 1, &index, &p, out));

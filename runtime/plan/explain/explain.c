@@ -252,6 +252,7 @@ static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n
 }
 
 bool (*oly_plan_on_host)(const oly_plan *plan, const oly_step *step);
+int (*oly_plan_served)(const oly_plan *plan, const oly_step *step);
 
 /* Where devices are GPUs. What moves between processes moves on all by the same way; within one, GPUs read each other's memory. */
 static const char peer_copies[] = "peer copies";
@@ -290,6 +291,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .times = times,
                                 .communicates = oly_step_communicates(s),
                                 .on_host = oly_plan_on_host && oly_plan_on_host(t->plan, s),
+                                .served = oly_plan_served ? oly_plan_served(t->plan, s) : 0,
                                 .way = way_of(s),
                                 .way_rate = rate_of(way_of(s)),
                                 .group = group_of(t->plan, s),

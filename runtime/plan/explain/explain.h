@@ -35,6 +35,7 @@ typedef struct oly_told_step {
     int64_t times; /* in one run of the plan */
     bool communicates;
     bool on_host;    /* a device's share of it */
+    int served;      /* devices that get copies of what another one computes */
     const char *way; /* by which data moves, where devices are GPUs; else NULL */
     double way_rate; /* bytes per second, as measured; 0: not measured */
     oly_told_group group;

@@ -276,6 +276,8 @@ static void steps_json(writer *w, oly_told *told)
         integer(w, "live_bytes", s->live);
         if (s->on_host)
             integer(w, "on_host", 1);
+        if (s->served)
+            integer(w, "copied_to", s->served);
         if (s->communicates)
             transfer_json(w, told, s);
         close_list(w, "}");

@@ -340,6 +340,7 @@ static oly_status add_tile_step(tiler *t)
     s->tile.device = work;
     s->tile.compiles = oly_enabled(OLY_OPTIMISATION_COMPILED_GROUPS);
     s->work = total;
+    s->replicated = !t->partial;
     if (g->n_nodes > 1)
         s->detail = names_of(p, g);
     for (int k = 0; k < t->n_stores; k++)

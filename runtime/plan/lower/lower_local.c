@@ -221,6 +221,7 @@ oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s)
     OLY_PLAN_CHECK(step);
     step->local.device = work;
     step->work = total;
+    step->replicated = s->replicated && !s->partial && !s->joins;
     oly_slot_use(p, s->scratch);
     oly_slot_use(p, s->slot);
     return OLY_OK;
@@ -295,6 +296,9 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
         OLY_TRY(oly_reduce_now(p, f, n->in[0]));
     bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
     OLY_TRY(oly_local_read_operands(p, f, s));
+    s->replicated = true;
+    for (int k = 0; k < n->n_in; k++)
+        s->replicated = s->replicated && !oly_value_of(f, n->in[k])->waits;
     if (in_place) {
         OLY_TRY(oly_set_layout(p, v, &s->out));
         v->block = f->block;

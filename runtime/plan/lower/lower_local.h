@@ -23,6 +23,7 @@ typedef struct oly_local_step {
     int slot;    /* of the result */
     int scratch; /* allocated with the step; partial results start from it */
     bool partial, reverse;
+    bool replicated;    /* devices whose boxes are equal compute the same */
     bool joins;         /* operand 0 is itself a partial result */
     oly_axis_list over; /* sum over these; where operand 0 is replicated, one device adds it */
 } oly_local_step;

@@ -437,7 +437,7 @@ static int64_t count_lines(const oly_layout *l, int d)
  * the result back costs less than sorting three times. With as many lines as devices the latter would share the work. */
 static bool sorts_at_one(const oly_sorter *s)
 {
-    return oly_enabled(OLY_OPTIMISATION_SORT_AT_ONE) && count_lines(s->own, s->d) < s->parts &&
+    return oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) && count_lines(s->own, s->d) < s->parts &&
            oly_axes_level(s->own->mesh, &s->own->split[s->d].axes) == OLY_LEVEL_PROCESS;
 }
 
@@ -445,7 +445,7 @@ static bool sorts_at_one(const oly_sorter *s)
 static bool sorts_for_all(const oly_sorter *s)
 {
     const oly_layout *own = s->own;
-    if (!oly_enabled(OLY_OPTIMISATION_SORT_AT_ONE) || own->mesh != s->out->mesh || own->mesh->process < 0 ||
+    if (!oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) || own->mesh != s->out->mesh || own->mesh->process < 0 ||
         own->shape[s->d] < LEAST_COPIED || count_lines(own, s->d) >= own->mesh->n_devices)
         return false;
     for (int e = 0; e < s->rank; e++)
@@ -557,10 +557,13 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.q = (block + s.parts - 1) / s.parts;
     s.r = s.q * s.parts;
     s.reach = reach;
-    if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || !oly_sort_pays(&s) || is_here(&s))
+    bool at_one = sorts_at_one(&s);
+    if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || is_here(&s))
+        return OLY_OK;
+    if (!oly_sort_pays(&s) && !(at_one && own->shape[d] >= LEAST_COPIED)) /* between two devices an all-gather moves no more */
         return OLY_OK;
     *done = true;
-    if (sorts_at_one(&s))
+    if (at_one)
         return sort_at_one(&s, axes);
     s.columns = *own;
     s.columns.shape[d] = s.r * s.parts;

@@ -92,6 +92,9 @@ static oly_status add_step(oly_sliding *s)
     OLY_PLAN_CHECK(step);
     step->local.device = work;
     step->work = total;
+    step->replicated = s->summed.n == 0;
+    for (int k = 0; k < s->node->n_in; k++)
+        step->replicated = step->replicated && !oly_value_of(s->f, s->node->in[k])->waits;
     const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
     if (choice && choice->differs)
         step->detail = oly_choice_text(p, s->node, 1, choice);

@@ -208,6 +208,7 @@ typedef struct oly_step {
     bool starts; /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
     bool begun;  /* REDUCTION: the exchange of partial results is already complete */
     bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
+    bool replicated; /* TILE, LOCAL: devices whose boxes are equal compute the same from the same values */
     double work; /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared
         *prepared; /* what the executor has prepared (run/executor.h), in the plan's arena; NULL: not yet */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See repeated_work.h. */
+#include "run/repeated_work.h"
+#include "device/platform.h"
+#include "core/optimisation.h"
+#include "core/option.h"
+#include <string.h>
+
+/* -- is it worth it? ---------------------------------------------------------------------------------------------------- */
+
+enum { RANDOM_WORD = 24 }; /* element-operations; as a byte that is written, twice read and copied costs one */
+
+/* What a device's share takes that copies of its result would save, in such operations; 0: copying takes as long. */
+static double tile_work(const oly_tile_program *p, const oly_tile_work *w)
+{
+    double each = 0;
+    for (int k = 0; k < p->n_instructions; k++)
+        each += p->instructions[k].op == OLY_TILE_random_bits || p->instructions[k].op == OLY_TILE_threefry2x32
+                    ? RANDOM_WORD
+                    : 0;
+    for (int d = 0; d < w->box.rank; d++)
+        each *= (double)w->box.extent[d];
+    return each;
+}
+
+static double local_work(const oly_local_task *t)
+{
+    double n = oly_local_work_of(t), updates = 1;
+    if (t->window) /* multiply-adds and comparisons, several at a time */
+        return n / 4;
+    switch (oly_local_way_of(t->op)) {
+    case OLY_LOCAL_READS: return 6 * n;
+    case OLY_LOCAL_RUNS:
+    case OLY_LOCAL_FINDS: return 2 * n;
+    case OLY_LOCAL_WRITES: /* not what is kept of the operand, which each device may have in place */
+        for (int d = 0; d < t->in[t->n_in - 1].rank; d++)
+            updates *= (double)t->in[t->n_in - 1].extent[d];
+        return t->op == OLY_LOCAL_DYNAMIC_UPDATE ? 0 : 16 * updates;
+    case OLY_LOCAL_CUTS:
+    case OLY_LOCAL_ARRANGES: return 0;
+    default: return n;
+    }
+}
+
+/* -- the same work ------------------------------------------------------------------------------------------------------ */
+
+static bool is_same_place(const oly_plan *plan, const oly_place *a, const oly_place *b, int rank)
+{
+    bool both = a->base >= 0 && b->base >= 0;
+    return a->offset == b->offset && both == (a->base >= 0 || b->base >= 0) &&
+           (!both || oly_cell_slot(plan, a->base) == oly_cell_slot(plan, b->base)) &&
+           memcmp(a->stride, b->stride, sizeof *a->stride * (size_t)rank) == 0;
+}
+
+static bool are_same_places(const oly_plan *plan, int n, const oly_place *a, const oly_place *b, int rank)
+{
+    for (int k = 0; k < n; k++)
+        if (!is_same_place(plan, &a[k], &b[k], rank))
+            return false;
+    return true;
+}
+
+static bool is_same_operand(const oly_local_operand *a, const oly_local_operand *b)
+{
+    size_t bytes = sizeof *a->extent * (size_t)a->rank;
+    return a->rank == b->rank && memcmp(a->origin, b->origin, bytes) == 0 && memcmp(a->extent, b->extent, bytes) == 0;
+}
+
+static bool is_same_tile(const oly_plan *plan, const oly_step *s, int d, int e)
+{
+    const oly_tile_work *a = &s->tile.device[d], *b = &s->tile.device[e];
+    size_t bytes = sizeof *a->box.extent * (size_t)a->box.rank;
+    return a->box.rank == b->box.rank && memcmp(a->box.extent, b->box.extent, bytes) == 0 &&
+           memcmp(a->box.origin, b->box.origin, bytes) == 0 &&
+           are_same_places(plan, s->tile.program.n_loads, a->loads, b->loads, a->box.rank) &&
+           are_same_places(plan, s->tile.program.n_stores, a->stores, b->stores, a->box.rank);
+}
+
+static bool is_same_task(const oly_plan *plan, const oly_step *s, int d, int e)
+{
+    const oly_local_work *a = &s->local.device[d], *b = &s->local.device[e];
+    bool same = a->task.part == b->task.part && is_same_operand(&a->task.out, &b->task.out) &&
+                oly_cell_slot(plan, a->out_base) == oly_cell_slot(plan, b->out_base);
+    for (int k = 0; k < a->task.n_in && same; k++)
+        same = is_same_operand(&a->task.in[k], &b->task.in[k]) &&
+               is_same_place(plan, &a->in[k], &b->in[k], a->task.in[k].rank);
+    return same;
+}
+
+/* -- copies ------------------------------------------------------------------------------------------------------------- */
+
+static double copy_tile(const oly_step *s, int store, int from, int to, oly_copy_work *c)
+{
+    const oly_tile_work *w = &s->tile.device[from];
+    const oly_place *place = &w->stores[store];
+    size_t bytes = sizeof *place->stride * (size_t)w->box.rank;
+    double n = 1;
+    c->task = (oly_copy_task){.element_bytes = oly_dtype_size((oly_dtype)s->tile.program.store_dtype[store]),
+                              .rank = w->box.rank};
+    memcpy(c->task.extent, w->box.extent, bytes);
+    memcpy(c->task.from_stride, place->stride, bytes);
+    memcpy(c->task.to_stride, place->stride, bytes);
+    c->from = *place;
+    c->to = s->tile.device[to].stores[store];
+    for (int d = 0; d < w->box.rank; d++)
+        n *= (double)w->box.extent[d];
+    return n;
+}
+
+static double copy_result(const oly_step *s, int from, int to, oly_copy_work *c)
+{
+    const oly_local_work *w = &s->local.device[from];
+    int64_t n = 1;
+    for (int d = 0; d < w->task.out.rank; d++)
+        n *= w->task.out.extent[d];
+    c->task = (oly_copy_task){.element_bytes = oly_dtype_size(w->task.out.dtype),
+                              .rank = 1,
+                              .extent = {n},
+                              .from_stride = {1},
+                              .to_stride = {1}};
+    c->from = (oly_place){.base = w->out_base, .stride = {1}};
+    c->to = (oly_place){.base = s->local.device[to].out_base, .stride = {1}};
+    return (double)n;
+}
+
+/* Copies of the results of one device at another; returns their elements. */
+static double copy_results(const oly_step *s, int from, int to, oly_copy_work *copies)
+{
+    double n = 0;
+    if (s->kind == OLY_STEP_LOCAL)
+        return copy_result(s, from, to, copies);
+    for (int k = 0; k < s->tile.program.n_stores; k++)
+        n += copy_tile(s, k, from, to, &copies[k]);
+    return n;
+}
+
+/* -- steps -------------------------------------------------------------------------------------------------------------- */
+
+static int results_of(const oly_step *s)
+{
+    return s->kind == OLY_STEP_TILE ? s->tile.program.n_stores : 1;
+}
+
+static bool pays(const oly_step *s, int d)
+{
+    double work, bytes = 0;
+    oly_copy_work c[OLY_TILE_REGISTERS];
+    if (s->kind == OLY_STEP_TILE)
+        work = tile_work(&s->tile.program, &s->tile.device[d]);
+    else
+        work = local_work(&s->local.device[d].task);
+    if (work == 0)
+        return false;
+    copy_results(s, d, d, c);
+    for (int k = 0; k < results_of(s); k++) {
+        double n = (double)c[k].task.element_bytes;
+        for (int e = 0; e < c[k].task.rank; e++)
+            n *= (double)c[k].task.extent[e];
+        bytes += n;
+    }
+    return oly_option.compute_once == 0 || (work > bytes && work >= oly_option.compute_once);
+}
+
+static bool has_work(const oly_step *s, int d)
+{
+    return s->kind == OLY_STEP_TILE ? s->tile.device[d].has_work : s->local.device[d].has_work;
+}
+
+static bool may_repeat(const oly_plan *plan, const oly_step *s)
+{
+    return s->replicated && plan->n_devices > 1 && oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) &&
+           !oly_platform_is_late() && !oly_platform_is_apart();
+}
+
+/* The first device that computes the same as device d: d itself, or one before it. */
+static int first_alike(const oly_plan *plan, const oly_step *s, int d)
+{
+    for (int e = 0; e < d && has_work(s, d); e++)
+        if (has_work(s, e) && (s->kind == OLY_STEP_TILE ? is_same_tile(plan, s, e, d) : is_same_task(plan, s, e, d)))
+            return pays(s, d) ? e : d;
+    return d;
+}
+
+int oly_served_devices(const oly_plan *plan, const oly_step *s)
+{
+    int n = 0;
+    for (int d = 0; d < plan->n_devices && may_repeat(plan, s); d++)
+        n += first_alike(plan, s, d) != d;
+    return n;
+}
+
+oly_status oly_find_repeats(oly_plan *plan, const oly_step *s, const oly_repeats **found)
+{
+    *found = NULL;
+    if (!may_repeat(plan, s))
+        return OLY_OK;
+    int *first = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices), n = 0;
+    oly_repeats *r = OLY_ARENA_NEW(&plan->arena, oly_repeats, 1);
+    if (!first || !r)
+        return oly_out_of_memory(0, "a program");
+    for (int d = 0; d < plan->n_devices; d++) {
+        first[d] = first_alike(plan, s, d);
+        n += first[d] != d;
+    }
+    if (n == 0)
+        return OLY_OK;
+    int each = results_of(s);
+    oly_copy_work *copies = OLY_ARENA_NEW(&plan->arena, oly_copy_work, n * each);
+    int *chunks = OLY_ARENA_NEW(&plan->arena, int, n *each);
+    if (!copies || !chunks)
+        return oly_out_of_memory(0, "a program");
+    *r = (oly_repeats){.first = first, .copies = copies, .prepared = {.copies = chunks}};
+    for (int d = 0; d < plan->n_devices; d++) {
+        r->n_first += has_work(s, d) && first[d] == d;
+        if (first[d] == d)
+            continue;
+        r->work += copy_results(s, first[d], d, copies + r->n_copies);
+        r->n_copies += each;
+    }
+    for (int k = 0; k < r->n_copies; k++)
+        r->prepared.total_copied += chunks[k] = oly_copy_chunks(&copies[k].task);
+    *found = r;
+    return OLY_OK;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: layouts  What CPU devices of one process would compute alike is computed by one of them: random numbers, lookups, scatters, running
+ * results, windows and convolutions of replicated arrays have the same bits on every device as without, and explanations say so; what
+ * differs by device, or is faster computed than copied, is computed by each. */
+#include "check_communication.h"
+
+static oly_array grid, line, places, key, image, taps;
+static oly_mesh mesh;
+
+static oly_array replicated(oly_array x)
+{
+    return oly_device_put(x, oly_named(mesh, ""));
+}
+
+static void begin(const char *disabled)
+{
+    if (disabled)
+        setenv("OLYMPUS_DISABLE", disabled, 1);
+    else
+        unsetenv("OLYMPUS_DISABLE");
+    setenv("OLYMPUS_COMPUTE_ONCE", "0", 1);
+    oly_init(NULL, NULL);
+    mesh = oly_make_mesh("x=8");
+    key = replicated(oly_random_key(7));
+    grid = replicated(oly_reshape(oly_sin(oly_arange(96 * 40, OLY_FLOAT32)), 96, 40));
+    line = replicated(oly_cos(oly_arange(2000, OLY_FLOAT32)));
+    places = replicated(oly_random_randint(oly_random_key(3), OLY_INT32, -5, 90, 300));
+    image = replicated(oly_reshape(oly_sin(oly_arange(2 * 3 * 20 * 20, OLY_FLOAT32)), 2, 3, 20, 20));
+    taps = replicated(oly_reshape(oly_cos(oly_arange(4 * 3 * 3 * 3, OLY_FLOAT32)), 4, 3, 3, 3));
+}
+
+static int end(void **state)
+{
+    (void)state;
+    unsetenv("OLYMPUS_DISABLE");
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+    return 0;
+}
+
+#define FUNCTION(name, ...)                                                                                            \
+    static void name(const oly_array *in, oly_array *out, void *user)                                                  \
+    {                                                                                                                  \
+        (void)in, (void)user;                                                                                          \
+        out[0] = __VA_ARGS__;                                                                                          \
+    }
+FUNCTION(integers, oly_random_randint(in[0], OLY_INT32, 0, 1000, 500))
+FUNCTION(normals, oly_mul(oly_random_normal(in[0], OLY_FLOAT32, 300, 7), 2))
+FUNCTION(rows, oly_take(in[0], in[1], 0, NULL))
+FUNCTION(columns, oly_take(in[0], oly_rem(in[1], 40), 1, NULL))
+FUNCTION(largest, oly_at_max(oly_zeros(OLY_FLOAT32, 96), OLY_INDEXES(in[0]), oly_take(in[1], in[0], 0, NULL)))
+FUNCTION(sums, oly_at_add(in[0], OLY_INDEXES(in[1]), oly_take(in[0], in[1], 0, NULL)))
+FUNCTION(running, oly_cumsum(in[0], 0))
+FUNCTION(positions, oly_argmax(in[0], OLY_AXES(1)))
+FUNCTION(found, oly_searchsorted(oly_sort(in[0], 0), oly_mul(in[0], 1.5), NULL))
+FUNCTION(pooled, oly_max_pool(in[0], .window = "3, 3"))
+FUNCTION(convolved, oly_conv(in[0], in[1]))
+
+/* A scatter of updates that are split over the devices: each adds its own, and their sums differ until they are reduced. */
+FUNCTION(partial_sums,
+         oly_take(oly_at_add(oly_zeros(OLY_FLOAT32, 96), OLY_INDEXES(oly_mod(in[0], 96)), in[1]), in[2], 0, NULL))
+FUNCTION(one_row, oly_dynamic_update_slice(in[0], in[1], OLY_INDEXES(in[2], in[3])))
+
+typedef struct kind {
+    const char *name;
+    oly_function f;
+    oly_array *in[3];
+    bool once;
+} kind;
+static const kind kinds[] = {{"random integers", integers, {&key}, true},
+                             {"normal numbers", normals, {&key}, true},
+                             {"rows at indexes", rows, {&grid, &places}, true},
+                             {"columns at indexes", columns, {&grid, &places}, true},
+                             {"largest by index", largest, {&places, &line}, true},
+                             {"sums by index", sums, {&line, &places}, true},
+                             {"running sums", running, {&grid}, true},
+                             {"positions", positions, {&grid}, true},
+                             {"places in a sorted line", found, {&line}, true},
+                             {"pooling", pooled, {&image}, true},
+                             {"convolution", convolved, {&image, &taps}, true}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Every shard of the result one after the other; to be freed. */
+static char *shards_of(const kind *k, size_t *bytes, bool *once)
+{
+    int n = 0;
+    oly_array in[3], out = NULL;
+    while (n < 3 && k->in[n])
+        in[n] = *k->in[n], n++;
+    oly_fn f = oly_jit(k->f, n, 1);
+    char *steps = check_steps(f, n, in), *all = NULL;
+    *once = strstr(steps, "computed once, copied to") != NULL;
+    free(steps);
+    *bytes = 0;
+    for (int times = 0; times < 2; times++) /* the second call takes the memory of the first */
+        assert_int_equal(oly_call_n(f, n, in, 1, (oly_array *[]){&out}), OLY_OK);
+    OLY_FOR_EACH_SHARD(s, out)
+    {
+        size_t size = oly_dtype_size(oly_dtype_of(out));
+        for (int d = 0; d < s.rank; d++)
+            size *= (size_t)s.extent[d];
+        all = realloc(all, *bytes + size);
+        memcpy(all + *bytes, s.memory, size);
+        *bytes += size;
+    }
+    return all;
+}
+
+static void every_device_has_the_same(void **state)
+{
+    (void)state;
+    char *plain[KINDS];
+    size_t bytes[KINDS], size;
+    bool once;
+    begin("compute-once");
+    int here = oly_local_device_count();
+    OLY_SCOPE
+    for (int k = 0; k < KINDS; k++) {
+        plain[k] = shards_of(&kinds[k], &bytes[k], &once);
+        assert_false(once);
+    }
+    oly_finalize();
+    begin(NULL);
+    OLY_SCOPE
+    for (int k = 0; k < KINDS; k++) {
+        char *shards = shards_of(&kinds[k], &size, &once);
+        if (once != (here > 1))
+            fail_msg("%s: %s", kinds[k].name, once ? "computed once" : "computed by each device");
+        assert_int_equal(size, bytes[k]);
+        if (memcmp(shards, plain[k], size) != 0)
+            fail_msg("%s differ", kinds[k].name);
+        free(shards);
+        free(plain[k]);
+    }
+    oly_finalize();
+}
+
+static void sums_that_are_not_complete(void **state)
+{
+    (void)state;
+    begin(NULL);
+    OLY_SCOPE
+    {
+        int64_t n = 800;
+        oly_array i = oly_random_randint(oly_random_key(5), OLY_INT32, 0, 96, n),
+                  x = oly_sin(oly_arange(n, OLY_FLOAT32));
+        oly_array split[] = {oly_device_put(i, oly_named(mesh, "x")), oly_device_put(x, oly_named(mesh, "x")), places};
+        oly_array plain[] = {i, x, places};
+        check_same_values(partial_sums, 3, plain, split, 300, 1e-5);
+    }
+    oly_finalize();
+}
+
+static void what_is_copied_is_as_much_as_is_computed(void **state)
+{
+    (void)state;
+    begin(NULL);
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+    oly_finalize();
+    oly_init(NULL, NULL);
+    OLY_SCOPE
+    {
+        mesh = oly_make_mesh("x=8");
+        oly_array in[] = {replicated(oly_zeros(OLY_FLOAT32, 2000, 1000)), replicated(oly_ones(OLY_FLOAT32, 1, 1000)),
+                          replicated(oly_full(5, OLY_INT32)), replicated(oly_full(0, OLY_INT32))};
+        oly_array many[] = {replicated(oly_zeros(OLY_FLOAT32, 1000)),
+                            replicated(oly_random_randint(oly_random_key(3), OLY_INT32, 0, 1000, 100000))};
+        char *steps = check_steps(oly_jit(one_row, 4, 1), 4, in), *scatter = check_steps(oly_jit(sums, 2, 1), 2, many);
+        assert_null(strstr(steps, "computed once"));
+        assert_true(oly_local_device_count() == 1 || strstr(scatter, "computed once"));
+        free(steps);
+        free(scatter);
+    }
+    oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_device_has_the_same, end),
+        cmocka_unit_test_teardown(sums_that_are_not_complete, end),
+        cmocka_unit_test_teardown(what_is_copied_is_as_much_as_is_computed, end),
+    };
+    return CHECK_MAIN(tests);
+}
