@@ -7,19 +7,19 @@
 # "N passed, N failed, N skipped", counted in test functions where a program reports them, else in programs.
 # A run that the launcher failed after all tests had passed is done once more, with a line "again" (improper_end).
 #
-# As many tests run at a time as there are cores, those with the longest time limit first; the lines come as tests end. A test whose
-# line says "run: alone" (it measures time, or memory of the machine) runs after the others, by itself; of those that say "one=NAME"
+# One test runs at a time for every four cores (most tests keep all cores busy), those with the longest time limit first; the lines come
+# as tests end. A test whose line says "run: alone" (it measures time) runs after the others, by itself; of those that say "one=NAME"
 # (they use something that there is one of) one runs at a time.
 #
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
 #   CHECK_TIMEOUT=120      seconds allowed for one run, twice as many where tests run beside each other
-#   JOBS=n                 tests at a time (the number of cores, at most 8); 1: one after the other
+#   JOBS=n                 tests at a time (a quarter of the cores, at most 8); 1: one after the other
 set -u
 cd "$(dirname "$0")/.." || exit
 export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 limit_default=${CHECK_TIMEOUT:-120}
 cores=$(nproc 2>/dev/null || echo 1)
-jobs=${JOBS:-$((cores < 8 ? cores : 8))}
+jobs=${JOBS:-$((cores < 8 ? 1 : cores < 32 ? cores / 4 : 8))}
 export JOBS=1 # for tests that run this script
 
 # Open MPI: allow root and more ranks than cores, yield the core while waiting, and skip the search for networks (0.2 s

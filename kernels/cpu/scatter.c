@@ -6,6 +6,9 @@
 #include "local_index.h"
 #include "two_elements.h"
 #include <string.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #define SET(A, x, y) (y)
 /* complex numbers: by the real part, then the imaginary one */
@@ -19,6 +22,8 @@ typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, i
 typedef void combine_rows(int64_t rows, const int64_t *offset, const int16_t *which, int64_t n, void *to,
                           const void *from, int64_t step);
 
+enum { ELEMENTS_AHEAD = 32 }; /* fetched ahead: more than a processor reads at a time by itself */
+
 /* A row is an element, or consecutive elements on both sides. An element that takes several updates in a row stays in a
  * register, rounded after each; rows elsewhere are fetched ahead of time. */
 #define ROWS(name, d, T, A, op, of, to_element)                                                                        \
@@ -30,6 +35,8 @@ typedef void combine_rows(int64_t rows, const int64_t *offset, const int16_t *wh
         if (n == 1) {                                                                                                  \
             for (int64_t k = 0; k < rows;) {                                                                           \
                 int64_t at = offset[k];                                                                                \
+                if (k + ELEMENTS_AHEAD < rows)                                                                         \
+                    __builtin_prefetch(y + offset[k + ELEMENTS_AHEAD], 1);                                             \
                 T value = y[at];                                                                                       \
                 do                                                                                                     \
                     value = (T)to_element(op(A, of(value), of(x[which[k] * step])));                                   \
@@ -299,6 +306,33 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
     return rows;
 }
 
+/* Of int32 indexes next to each other, 16 at a time: how many of n are in [low, low + here), their distances from origin, and their
+ * numbers. Up to 16 elements behind these are written, too. */
+enum { SELECTED = 16 };
+#ifdef __AVX512F__
+static int64_t select_here(const int32_t *index, int64_t n, int32_t low, uint32_t here, int32_t origin, int64_t *offset,
+                           int16_t *which)
+{
+    const __m512i from = _mm512_set1_epi32(low), length = _mm512_set1_epi32((int32_t)here),
+                  start = _mm512_set1_epi32(origin), step = _mm512_set1_epi32(16);
+    __m512i number = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    int64_t rows = 0;
+    for (int64_t j = 0; j < n; j += 16) {
+        __mmask16 any = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : (__mmask16)0xffff;
+        __m512i at = _mm512_maskz_loadu_epi32(any, index + j);
+        __mmask16 in = _mm512_mask_cmplt_epu32_mask(any, _mm512_sub_epi32(at, from), length);
+        at = _mm512_maskz_compress_epi32(in, _mm512_sub_epi32(at, start));
+        _mm512_storeu_si512(offset + rows, _mm512_cvtepi32_epi64(_mm512_castsi512_si256(at)));
+        _mm512_storeu_si512(offset + rows + 8, _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(at, 1)));
+        _mm256_storeu_si256((__m256i *)(void *)(which + rows),
+                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(in, number)));
+        number = _mm512_add_epi32(number, step);
+        rows += __builtin_popcount(in);
+    }
+    return rows;
+}
+#endif
+
 /* The same where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where the
  * indexes ascend, which takes a fraction of the time to see, those of this part are consecutive. */
 #define SELECT(I)                                                                                                      \
@@ -350,13 +384,26 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
 SELECT(int32_t)
 SELECT(int64_t)
 
+static int64_t select_side_by_side(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)
+{
+#ifdef __AVX512F__
+    const oly_index_axis *x = &p->axis[0];
+    const int32_t *index = (const int32_t *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);
+    int64_t here = x->high > x->low ? x->high - x->low : 0;
+    if (x->stride == 1 && x->high <= INT32_MAX && oly_positions_step(p, x->at->stride) == 1 &&
+        !ascend_int32_t(index, n))
+        return select_here(index, n, (int32_t)x->low, (uint32_t)here, (int32_t)x->origin, offset, which);
+#endif
+    return select_int32_t(p, k, n, offset, which);
+}
+
 typedef int64_t selection(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which);
 
 static selection *selection_of(const oly_positions *p)
 {
     if (p->n_axes != 1 || p->n_batch != 0 || p->mode != OLY_INDEX_FILL)
         return select_positions;
-    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_int32_t;
+    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_side_by_side;
 }
 
 void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
@@ -384,8 +431,8 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         }
     selection *select = selection_of(&positions);
     int last = w.rank - 1;
-    int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS];
-    int16_t which[OLY_POSITIONS];
+    int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS + SELECTED];
+    int16_t which[OLY_POSITIONS + SELECTED];
     for (int64_t k = 0, n; k < positions.count && w.extent[last] > 0; k += n) {
         n = oly_positions_length(&positions, k, positions.count - k);
         if (!has_batch(&p, &positions, k))

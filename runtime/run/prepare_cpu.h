@@ -30,7 +30,8 @@ typedef struct oly_prepared {
     const struct oly_row_steps *rows;    /* of the last step of a row chain (cuda/row_chains.h); NULL: none */
     const struct oly_epilogue *epilogue; /* of that step; NULL: none */
     const struct oly_step *convolution;  /* of the copies that GPUs launch with it (cuda/features_last.h); NULL: none */
-    const struct oly_repeats *repeats; /* of a step that one device computes for several (repeated_work.h); NULL: none does */
+    const struct oly_repeats
+        *repeats; /* of a step that one device computes for several (repeated_work.h); NULL: none does */
     struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */

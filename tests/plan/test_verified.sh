@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # run: timeout=1200
-# Every plan is checked against its program: the oracle, the examples and the test programs once with OLYMPUS_VERIFY=1, on one process
-# with 8 devices and on two with 4. All of them must still pass. A line per program; those that cannot be run so are named with the
-# reason.
-#   VERIFIED="control oracle"    only these       LAYOUTS="1x8 2x4"    on these       LONG=1    also what takes minutes
+# Every plan is checked against its program: the oracle and the examples with OLYMPUS_VERIFY=1, on one process with 8 devices and on two
+# with 4, and the test programs on two processes, where they run on two, else on one. All of them must still pass. A line per program;
+# those that cannot be run so are named with the reason.
+#   VERIFIED="control oracle"    only these       LAYOUTS="1x8 2x4"    on these, test programs, too
+#   LONG=1    what takes minutes, and test programs on both
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -72,6 +73,8 @@ for layout in ${LAYOUTS:-1x8 2x4}; do
         reason=$(why "$name")
         if [[ -n $reason ]]; then
             [[ $layout == 1x8 ]] && skip "$name" "$reason"
+        elif [[ $layout == 1x8 && -z ${LAYOUTS:-}${LONG:-} ]] && runs_on 2x4 "$source"; then
+            continue
         elif runs_on "$layout" "$source"; then
             on "$layout" 300 "$name" "$build/tests/$name"
         fi

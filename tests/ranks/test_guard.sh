@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120  How olyrun ends jobs, whatever happens to their ranks, to mpirun and to olyrun itself: in bounded time nothing is left
+# run: alone timeout=120  How olyrun ends jobs, whatever happens to their ranks, to mpirun and to olyrun itself: in bounded time nothing is left
 # of them, neither processes nor files in the temporary folder and /dev/shm; signals are forwarded; --time. The jobs mostly sleep, so
 # several run at once.
 # shellcheck disable=SC2016 # the programs expand their variables themselves

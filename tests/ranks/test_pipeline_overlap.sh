@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120.  The stages of a pipeline on two ranks compute at the same time, as the timeline shows: two stages, 12 microbatches. While one
+# run: alone timeout=120.  The stages of a pipeline on two ranks compute at the same time, as the timeline shows: two stages, 12 microbatches. While one
 # of them computes, so does the other for more than half of that time (ideally 11 of 12 parts; other programs on the machine cost
 # some). tests/long/pipeline_time.sh compares with the ideal time.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120  Every wait is bounded and names the ranks it waits for, whatever happens to a rank: it is late, never arrives, is
+# run: alone timeout=120  Every wait is bounded and names the ranks it waits for, whatever happens to a rank: it is late, never arrives, is
 # stopped or killed, leaves or crashes, before any kind of call. The faulty programs are in test_waits.c. They mostly sleep, so several
 # run at once.
 set -u

@@ -6,6 +6,7 @@
  *      run: ranks=1,2,4 devices=8      on 1, 2 and 4 ranks, which share 8 devices evenly
  *      run: layouts                    on ranks x devices of each: 1x8, 2x4, 4x2, 8x1
  *      run: ranks=2 timeout=300        with that many seconds, where the default is too short
+ *      run: alone ranks=2              not beside other tests; one=NAME: not beside others that say so
  *
  * Under mpirun only rank 0 prints if all tests pass. A rank that fails prints its messages and ends the job at once, since
  * others may be waiting for it: a failure on any rank is a failure of the program. */

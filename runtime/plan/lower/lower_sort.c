@@ -114,7 +114,7 @@ static oly_status make_columns(oly_sorter *s)
             OLY_TRY(oly_read_array(s->p, s->f, s->source[k], s->own, &reading));
         step->n_in = 1;
         step->in[0] = *s->own;
-        step->dtype[0] = s->source[numbers ? 0 : k]->type.dtype;
+        step->dtype[0] = (numbers ? s->node->in[0] : s->source[k])->type.dtype;
         step->reading[0] = reading;
         step->reverse = numbers && s->node->params.reverse && !oly_sort_gives_elements(s->node);
         step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
@@ -560,7 +560,8 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     bool at_one = sorts_at_one(&s);
     if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || is_here(&s))
         return OLY_OK;
-    if (!oly_sort_pays(&s) && !(at_one && own->shape[d] >= LEAST_COPIED)) /* between two devices an all-gather moves no more */
+    if (!oly_sort_pays(&s) &&
+        !(at_one && own->shape[d] >= LEAST_COPIED)) /* between two devices an all-gather moves no more */
         return OLY_OK;
     *done = true;
     if (at_one)
