@@ -386,7 +386,7 @@ $(tool): $(tools:%.c=$(BUILD)/%.o) $(library)
 # Calls of these functions from one file to another pass these tests, which count them (tests/support/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \
     oly_box_equal oly_mesh_coordinates oly_mesh_position oly_mesh_process_of oly_malloc oly_calloc oly_arena_take
-$(BUILD)/tests/test_growth $(BUILD)/tests/test_growth_sums $(BUILD)/tests/test_simulate_movements $(BUILD)/tests/test_simulate_reductions: LDFLAGS += $(counted:%=-Wl,--wrap=%)
+$(BUILD)/tests/test_growth $(BUILD)/tests/test_growth_sums $(BUILD)/tests/test_simulate $(BUILD)/tests/test_simulate_movements $(BUILD)/tests/test_simulate_reductions: LDFLAGS += $(counted:%=-Wl,--wrap=%)
 $(BUILD)/tests/test_ops_everywhere $(BUILD)/tests/test_pairs: $(everywhere:%.c=$(BUILD)/%.o)
 define test_of
 $(call test_program,$1): $(1:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o) $(library)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  Plans for simulated machines (OLYMPUS_SIMULATE): rank 0's plan is the one it makes in a real job of
- * that size; for 100,000 devices plans have the steps, the bytes and the memory of those for eight, and take as long to
- * make; arrays have types and no values; wrong options are reported. */
+ * that size; for 100,000 devices plans have the steps, the bytes and the memory of those for eight, and are as much work
+ * to make (count_work.h: times vary with what else runs); arrays have types and no values; wrong options are reported. */
 #include "array/function.h"
 #include "check.h"
 #include "core/machine.h"
 #include "core/option.h"
 #include "core/simulate.h"
+#include "count_work.h"
 #include "layout/node.h"
+#include <limits.h>
 #include <malloc.h>
 #include <olympus.h>
-#include <time.h>
 
 static void start(const char *size)
 {
@@ -139,32 +140,23 @@ enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 typedef struct measured {
     oly_plan_costs costs;
     size_t arena, heap; /* bytes of the plan itself; and of all allocations for it */
-    double seconds;
+    long work;
     uint64_t fingerprint;
 } measured;
 
-/* CPU time of this thread: other load on the machine does not count. */
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static measured plan(int k)
 {
-    measured m = {.seconds = 1e9};
-    for (int repeat = 0; repeat < 3; repeat++) /* the first one makes meshes, too */
+    measured m = {0};
+    for (int repeat = 0; repeat < 2; repeat++) /* the first one makes meshes, too */
         OLY_SCOPE
         {
             const oly_plan *made = NULL;
             program p = programs[k]();
             oly_arena_trim(); /* memory kept for later plans is counted again */
             size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-            double began = seconds_now();
+            work_done();
             assert_int_equal(oly_function_plan(p.f, p.n_in, p.in, &made), OLY_OK);
-            double took = seconds_now() - began;
-            m.seconds = took < m.seconds ? took : m.seconds;
+            m.work = work_done();
             m.heap = mallinfo2().uordblks + mallinfo2().hblkhd - before;
             m.arena = made->arena.used; /* blocks begin where malloc places them */
             m.fingerprint = made->fingerprint;
@@ -191,7 +183,8 @@ static void a_simulated_plan_is_that_of_rank_0(void **state)
         measured m = plan(k);
         assert_memory_equal(&m.costs, &real[k].costs, sizeof m.costs);
         assert_int_equal(m.fingerprint, real[k].fingerprint);
-        assert_in_range(real[k].arena - m.arena, 0, m.arena / 50); /* what the executor prepares where steps run */
+        assert_in_range(real[k].arena - m.arena, 0,
+                        m.arena / 40); /* what the executor prepares where steps run: 200 bytes a step */
     }
     finish();
 }
@@ -206,9 +199,10 @@ static void plans_for_many_devices_are_those_for_few(void **state)
         start(sizes[j]);
         for (int k = 0; k < N_PROGRAMS; k++) {
             m[j][k] = plan(k);
-            print_message("program %d, %s: %lld steps, %lld bytes, a plan of %zu bytes, %zu in all, %.0f us\n", k,
-                          sizes[j], (long long)m[j][k].costs.steps, (long long)m[j][k].costs.wire_bytes, m[j][k].arena,
-                          m[j][k].heap, m[j][k].seconds * 1e6);
+            print_message(
+                "program %d, %s: %lld steps, %lld bytes, a plan of %zu bytes, %zu in all, %ld calls and lines\n", k,
+                sizes[j], (long long)m[j][k].costs.steps, (long long)m[j][k].costs.wire_bytes, m[j][k].arena,
+                m[j][k].heap, m[j][k].work);
         }
         finish();
     }
@@ -224,7 +218,8 @@ static void plans_for_many_devices_are_those_for_few(void **state)
     for (int k = 0; k < N_PROGRAMS; k++) { /* of eight devices in one process none has neighbours in other processes */
         assert_in_range(many[k].arena, 1, 3 * few[k].arena);
         assert_in_range(many[k].arena, 1, 2 * some[k].arena);
-        assert_true(many[k].seconds < 4 * few[k].seconds + 1e-4); /* less than twice on an idle machine */
+        assert_in_range(few[k].work, 1, LONG_MAX);
+        assert_in_range(many[k].work, 1, 2 * few[k].work);
         assert_in_range(many[k].costs.scratch_bytes, 0, 2 * few[k].costs.scratch_bytes + 16384);
         if (few[k].heap == 0) { /* sanitizers and valgrind have a malloc of their own without statistics */
             print_message("what programs allocate is not counted here: not checked\n");
