@@ -12,7 +12,7 @@
 #define OLY_ADD(x, y)     BY_TYPE(sum, x)(x, y)
 #define OLY_SUB(x, y)     BY_NUMBER(difference, x)(x, y)
 #define OLY_MUL(x, y)     BY_TYPE(product, x)(x, y)
-#define OLY_DIV(x, y)     (x) /* DIVISION_LOOPS */
+#define OLY_DIV(x, y)     (x) /* not used: its loops are DIVISION_LOOPS */
 #define OLY_MAX(x, y)     _Generic((x), bool : (x) | (y), default : (x) > (y) ? (x) : (y))
 #define OLY_MIN(x, y)     _Generic((x), bool : (x) & (y), default : (x) < (y) ? (x) : (y))
 #define OLY_LT(x, y)      ((x) < (y))

@@ -8,7 +8,7 @@
 #define ELEMENTWISE_ROWS  "elementwise_math.def"
 
 #define OLY_SQUARE(x)                    BY_NUMBER(square, x)(x)
-#define OLY_REM(x, y)                    (x) /* DIVISION_LOOPS */
+#define OLY_REM(x, y)                    (x) /* not used: its loops are DIVISION_LOOPS */
 #define OLY_REM_FAR(x, y)                false
 #define OLY_REM_CAREFUL(x, y)            (x)
 #define OLY_NOT(x)                       _Generic((x), bool : inverted(x), default : (x) ^ -1)

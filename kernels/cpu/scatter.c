@@ -238,10 +238,10 @@ static void begin_part(const oly_local_task *t, const part *p, const void *in, v
         OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to * bytes, (const char *)in + from * bytes, 0, 1);
 }
 
-/* Does position k belong to a batch of the part? */
+/* Does position k belong to a batch of the part? Of a part of the first dimension only such positions are visited. */
 static bool has_batch(const part *p, const oly_positions *positions, int64_t k)
 {
-    if (p->dimension < 0 || p->dimension >= positions->n_batch)
+    if (p->dimension <= 0 || p->dimension >= positions->n_batch)
         return true;
     int64_t batch = k / positions->per_batch;
     for (int d = positions->n_batch - 1; d > p->dimension; d--)
@@ -306,24 +306,41 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
     return rows;
 }
 
-/* Of int32 indexes next to each other, 16 at a time: how many of n are in [low, low + here), their distances from origin, and their
- * numbers. Up to 16 elements behind these are written, too. */
+/* Of n indexes next to each other, those in [low, low + here), in order: how many, `start` plus the distance of each from `low`, and its
+ * number. `offset` and `which` have room for SELECTED more. */
 enum { SELECTED = 16 };
+#define SELECT_DENSE(I)                                                                                                \
+    static int64_t select_dense_##I(const I *index, int64_t n, int64_t low, int64_t here, int64_t start,               \
+                                    int64_t *offset, int16_t *which)                                                   \
+    {                                                                                                                  \
+        int64_t rows = 0;                                                                                              \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            uint64_t at = (uint64_t)index[j] - (uint64_t)low;                                                          \
+            offset[rows] = start + (int64_t)at;                                                                        \
+            which[rows] = (int16_t)j;                                                                                  \
+            rows += at < (uint64_t)here;                                                                               \
+        }                                                                                                              \
+        return rows;                                                                                                   \
+    }
+SELECT_DENSE(int64_t)
 #ifdef __AVX512F__
-static int64_t select_here(const int32_t *index, int64_t n, int32_t low, uint32_t here, int32_t origin, int64_t *offset,
-                           int16_t *which)
+/* 16 at a time. A negative index is beyond them all as an unsigned number, also after `low` is subtracted. */
+static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low, int64_t here, int64_t start,
+                                    int64_t *offset, int16_t *which)
 {
-    const __m512i from = _mm512_set1_epi32(low), length = _mm512_set1_epi32((int32_t)here),
-                  start = _mm512_set1_epi32(origin), step = _mm512_set1_epi32(16);
+    const __m512i from = _mm512_set1_epi32((int32_t)low), length = _mm512_set1_epi32((int32_t)here),
+                  first = _mm512_set1_epi64(start), step = _mm512_set1_epi32(SELECTED);
     __m512i number = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     int64_t rows = 0;
-    for (int64_t j = 0; j < n; j += 16) {
-        __mmask16 any = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : (__mmask16)0xffff;
-        __m512i at = _mm512_maskz_loadu_epi32(any, index + j);
-        __mmask16 in = _mm512_mask_cmplt_epu32_mask(any, _mm512_sub_epi32(at, from), length);
-        at = _mm512_maskz_compress_epi32(in, _mm512_sub_epi32(at, start));
-        _mm512_storeu_si512(offset + rows, _mm512_cvtepi32_epi64(_mm512_castsi512_si256(at)));
-        _mm512_storeu_si512(offset + rows + 8, _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(at, 1)));
+    for (int64_t j = 0; j < n; j += SELECTED) {
+        __mmask16 any = n - j < SELECTED ? (__mmask16)((1u << (n - j)) - 1) : (__mmask16)0xffff;
+        __m512i at = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(any, index + j), from);
+        __mmask16 in = _mm512_mask_cmplt_epu32_mask(any, at, length);
+        at = _mm512_maskz_compress_epi32(in, at);
+        __m512i near = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(at)),
+                far = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(at, 1));
+        _mm512_storeu_si512(offset + rows, _mm512_add_epi64(near, first));
+        _mm512_storeu_si512(offset + rows + SELECTED / 2, _mm512_add_epi64(far, first));
         _mm256_storeu_si256((__m256i *)(void *)(which + rows),
                             _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(in, number)));
         number = _mm512_add_epi32(number, step);
@@ -331,10 +348,12 @@ static int64_t select_here(const int32_t *index, int64_t n, int32_t low, uint32_
     }
     return rows;
 }
+#else
+SELECT_DENSE(int32_t)
 #endif
 
-/* The same where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where the
- * indexes ascend, which takes a fraction of the time to see, those of this part are consecutive. */
+/* The same as select_positions where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where
+ * the indexes ascend, which takes a fraction of the time to see, those of this part are consecutive. */
 #define SELECT(I)                                                                                                      \
     static bool ascend_##I(const I *index, int64_t n)                                                                  \
     {                                                                                                                  \
@@ -355,12 +374,12 @@ static int64_t select_here(const int32_t *index, int64_t n, int32_t low, uint32_
         }                                                                                                              \
         return low;                                                                                                    \
     }                                                                                                                  \
-    static int64_t select_ascending_##I(const oly_index_axis *x, const I *index, int64_t n, int64_t *offset,           \
-                                        int16_t *which)                                                                \
+    static int64_t select_ascending_##I(const oly_index_axis *x, const I *index, int64_t n, int64_t batch,             \
+                                        int64_t *offset, int16_t *which)                                               \
     {                                                                                                                  \
         int64_t begin = first_##I(index, n, x->low), end = first_##I(index, n, x->high);                               \
         for (int64_t j = begin; j < end; j++) {                                                                        \
-            offset[j - begin] = (index[j] - x->origin) * x->stride;                                                    \
+            offset[j - begin] = batch + (index[j] - x->origin) * x->stride;                                            \
             which[j - begin] = (int16_t)j;                                                                             \
         }                                                                                                              \
         return end > begin ? end - begin : 0;                                                                          \
@@ -368,42 +387,31 @@ static int64_t select_here(const int32_t *index, int64_t n, int32_t low, uint32_
     static int64_t select_##I(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)           \
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
-        const I *index = (const I *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);              \
-        int64_t step = oly_positions_step(p, x->at->stride), rows = 0;                                                 \
-        uint64_t here = x->high > x->low ? (uint64_t)(x->high - x->low) : 0;                                           \
+        const I *index = oly_positions_indexes(p, k);                                                                  \
+        int64_t step = oly_positions_step(p, x->at->stride), batch = oly_positions_batch(p, k), rows = 0;              \
+        int64_t here = x->high > x->low ? x->high - x->low : 0;                                                        \
         if (step == 1 && ascend_##I(index, n))                                                                         \
-            return select_ascending_##I(x, index, n, offset, which);                                                   \
+            return select_ascending_##I(x, index, n, batch, offset, which);                                            \
+        if (step == 1 && x->stride == 1 && x->high <= INT32_MAX)                                                       \
+            return select_dense_##I(index, n, x->low, here, batch + x->low - x->origin, offset, which);                \
         for (int64_t j = 0; j < n; j++) {                                                                              \
             int64_t at = index[j * step];                                                                              \
-            offset[rows] = (at - x->origin) * x->stride;                                                               \
+            offset[rows] = batch + (at - x->origin) * x->stride;                                                       \
             which[rows] = (int16_t)j;                                                                                  \
-            rows += (uint64_t)at - (uint64_t)x->low < here;                                                            \
+            rows += (uint64_t)at - (uint64_t)x->low < (uint64_t)here;                                                  \
         }                                                                                                              \
         return rows;                                                                                                   \
     }
 SELECT(int32_t)
 SELECT(int64_t)
 
-static int64_t select_side_by_side(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)
-{
-#ifdef __AVX512F__
-    const oly_index_axis *x = &p->axis[0];
-    const int32_t *index = (const int32_t *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);
-    int64_t here = x->high > x->low ? x->high - x->low : 0;
-    if (x->stride == 1 && x->high <= INT32_MAX && oly_positions_step(p, x->at->stride) == 1 &&
-        !ascend_int32_t(index, n))
-        return select_here(index, n, (int32_t)x->low, (uint32_t)here, (int32_t)x->origin, offset, which);
-#endif
-    return select_int32_t(p, k, n, offset, which);
-}
-
 typedef int64_t selection(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which);
 
 static selection *selection_of(const oly_positions *p)
 {
-    if (p->n_axes != 1 || p->n_batch != 0 || p->mode != OLY_INDEX_FILL)
+    if (p->n_axes != 1 || p->mode != OLY_INDEX_FILL)
         return select_positions;
-    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_side_by_side;
+    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_int32_t;
 }
 
 void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
@@ -433,8 +441,14 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
     int last = w.rank - 1;
     int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS + SELECTED];
     int16_t which[OLY_POSITIONS + SELECTED];
-    for (int64_t k = 0, n; k < positions.count && w.extent[last] > 0; k += n) {
-        n = oly_positions_length(&positions, k, positions.count - k);
+    int64_t begin = 0, end = positions.count;
+    if (p.dimension == 0 && positions.n_batch > 0) { /* the positions of its batches are consecutive */
+        int64_t each = positions.extent[0] > 0 ? positions.count / positions.extent[0] : 0;
+        begin = each * p.low;
+        end = each * p.high;
+    }
+    for (int64_t k = begin, n; k < end && w.extent[last] > 0; k += n) {
+        n = oly_positions_length(&positions, k, end - k);
         if (!has_batch(&p, &positions, k))
             continue;
         int64_t rows = select(&positions, k, n, offset, which);

@@ -6,6 +6,7 @@
 #include "machine_code.h"
 #include "plan/cost/cost.h"
 #include "plan/model/time_tiling.h"
+#include "run/executor.h"
 #include "run/measured_units.h"
 #include "run/prepare_cpu.h"
 #include <math.h>
@@ -59,14 +60,6 @@ static oly_kernel_work work_of_device(const oly_kernel_rates *r, const oly_step 
     }
 }
 
-static bool has_work(const oly_step *s, int d)
-{
-    return s->kind == OLY_STEP_TILE     ? s->tile.device[d].has_work
-           : s->kind == OLY_STEP_REDUCE ? s->reduce.device[d].has_work
-           : s->kind == OLY_STEP_LOCAL  ? s->local.device[d].has_work
-                                        : s->gemm.device[d].has_work;
-}
-
 /* Of a product, the share of the parts that are computed. */
 static double share_of_parts(const oly_gemm_work *w)
 {
@@ -97,7 +90,7 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
     double chunks = 0, operations = s->work + (fused ? s->reduce.operand->work : 0);
     for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
         double most = 0;
-        if (!has_work(s, d) || (repeats && repeats->first[d] != d))
+        if (!oly_step_has_work(s, d) || (repeats && repeats->first[d] != d))
             continue;
         oly_kernel_work w = work_of_device(r, s, d);
         if (fused) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See repeated_work.h. */
 #include "run/repeated_work.h"
-#include "device/platform.h"
 #include "core/optimisation.h"
 #include "core/option.h"
+#include "run/executor.h"
 #include <string.h>
 
 /* -- is it worth it? ---------------------------------------------------------------------------------------------------- */
@@ -42,13 +42,32 @@ static double local_work(const oly_local_task *t)
     }
 }
 
+/* With what the group before it takes, which it may compute itself (fused_reduction.h). */
+static double reduce_work(const oly_step *s, int d)
+{
+    const oly_reduce_task *t = &s->reduce.device[d].task;
+    const oly_step *group = s->reduce.operand;
+    double n = 1;
+    for (int e = 0; e < t->rank; e++)
+        n *= (double)t->extent[e];
+    return n + (group ? tile_work(&group->tile.program, &group->tile.device[d]) : 0);
+}
+
+static double work_of(const oly_step *s, int d)
+{
+    return s->kind == OLY_STEP_TILE     ? tile_work(&s->tile.program, &s->tile.device[d])
+           : s->kind == OLY_STEP_REDUCE ? reduce_work(s, d)
+                                        : local_work(&s->local.device[d].task);
+}
+
 /* -- the same work ------------------------------------------------------------------------------------------------------ */
 
+/* The same part of the same slot, each device's own or one that both read at another; or nothing. */
 static bool is_same_place(const oly_plan *plan, const oly_place *a, const oly_place *b, int rank)
 {
-    bool both = a->base >= 0 && b->base >= 0;
-    return a->offset == b->offset && both == (a->base >= 0 || b->base >= 0) &&
-           (!both || oly_cell_slot(plan, a->base) == oly_cell_slot(plan, b->base)) &&
+    if (a->base < 0 || b->base < 0)
+        return a->base < 0 && b->base < 0;
+    return oly_cell_slot(plan, a->base) == oly_cell_slot(plan, b->base) && a->offset == b->offset &&
            memcmp(a->stride, b->stride, sizeof *a->stride * (size_t)rank) == 0;
 }
 
@@ -87,6 +106,14 @@ static bool is_same_task(const oly_plan *plan, const oly_step *s, int d, int e)
     return same;
 }
 
+static bool is_same_work(const oly_plan *plan, const oly_step *s, int d, int e)
+{
+    return s->kind == OLY_STEP_TILE ? is_same_tile(plan, s, d, e)
+           : s->kind == OLY_STEP_LOCAL
+               ? is_same_task(plan, s, d, e)
+               : is_same_place(plan, &s->reduce.device[d].in, &s->reduce.device[e].in, s->reduce.device[d].task.rank);
+}
+
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
 
 static double copy_tile(const oly_step *s, int store, int from, int to, oly_copy_work *c)
@@ -107,20 +134,35 @@ static double copy_tile(const oly_step *s, int store, int from, int to, oly_copy
     return n;
 }
 
-static double copy_result(const oly_step *s, int from, int to, oly_copy_work *c)
+/* n elements next to each other. */
+static double copy_row(int64_t n, oly_dtype dtype, oly_place from, oly_place to, oly_copy_work *c)
 {
-    const oly_local_work *w = &s->local.device[from];
-    int64_t n = 1;
-    for (int d = 0; d < w->task.out.rank; d++)
-        n *= w->task.out.extent[d];
-    c->task = (oly_copy_task){.element_bytes = oly_dtype_size(w->task.out.dtype),
-                              .rank = 1,
-                              .extent = {n},
-                              .from_stride = {1},
-                              .to_stride = {1}};
-    c->from = (oly_place){.base = w->out_base, .stride = {1}};
-    c->to = (oly_place){.base = s->local.device[to].out_base, .stride = {1}};
+    c->task = (oly_copy_task){
+        .element_bytes = oly_dtype_size(dtype), .rank = 1, .extent = {n}, .from_stride = {1}, .to_stride = {1}};
+    c->from = from;
+    c->to = to;
+    c->from.stride[0] = c->to.stride[0] = 1;
     return (double)n;
+}
+
+static double copy_local(const oly_step *s, int from, int to, oly_copy_work *c)
+{
+    const oly_local_operand *out = &s->local.device[from].task.out;
+    int64_t n = 1;
+    for (int d = 0; d < out->rank; d++)
+        n *= out->extent[d];
+    return copy_row(n, out->dtype, (oly_place){.base = s->local.device[from].out_base},
+                    (oly_place){.base = s->local.device[to].out_base}, c);
+}
+
+static double copy_reduced(const oly_step *s, int from, int to, oly_copy_work *c)
+{
+    const oly_reduce_work *a = &s->reduce.device[from], *b = &s->reduce.device[to];
+    int64_t n = 1;
+    for (int d = 0; d < a->task.rank; d++)
+        n *= a->task.reduced[d] ? 1 : a->task.extent[d];
+    return copy_row(n, a->task.dtype, (oly_place){.base = a->out_base, .offset = a->out_offset},
+                    (oly_place){.base = b->out_base, .offset = b->out_offset}, c);
 }
 
 /* Copies of the results of one device at another; returns their elements. */
@@ -128,7 +170,9 @@ static double copy_results(const oly_step *s, int from, int to, oly_copy_work *c
 {
     double n = 0;
     if (s->kind == OLY_STEP_LOCAL)
-        return copy_result(s, from, to, copies);
+        return copy_local(s, from, to, copies);
+    if (s->kind == OLY_STEP_REDUCE)
+        return copy_reduced(s, from, to, copies);
     for (int k = 0; k < s->tile.program.n_stores; k++)
         n += copy_tile(s, k, from, to, &copies[k]);
     return n;
@@ -143,12 +187,8 @@ static int results_of(const oly_step *s)
 
 static bool pays(const oly_step *s, int d)
 {
-    double work, bytes = 0;
+    double work = work_of(s, d), bytes = 0;
     oly_copy_work c[OLY_TILE_REGISTERS];
-    if (s->kind == OLY_STEP_TILE)
-        work = tile_work(&s->tile.program, &s->tile.device[d]);
-    else
-        work = local_work(&s->local.device[d].task);
     if (work == 0)
         return false;
     copy_results(s, d, d, c);
@@ -161,22 +201,23 @@ static bool pays(const oly_step *s, int d)
     return oly_option.compute_once == 0 || (work > bytes && work >= oly_option.compute_once);
 }
 
-static bool has_work(const oly_step *s, int d)
+/* A reduction that is computed with the group before it writes what else the group stores, which nobody would copy. */
+static bool stores_more(const oly_step *s)
 {
-    return s->kind == OLY_STEP_TILE ? s->tile.device[d].has_work : s->local.device[d].has_work;
+    return s->kind == OLY_STEP_REDUCE && s->reduce.operand && s->reduce.operand->tile.program.n_stores > 1;
 }
 
 static bool may_repeat(const oly_plan *plan, const oly_step *s)
 {
-    return s->replicated && plan->n_devices > 1 && oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) &&
+    return s->replicated && !stores_more(s) && plan->n_devices > 1 && oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) &&
            !oly_platform_is_late() && !oly_platform_is_apart();
 }
 
 /* The first device that computes the same as device d: d itself, or one before it. */
 static int first_alike(const oly_plan *plan, const oly_step *s, int d)
 {
-    for (int e = 0; e < d && has_work(s, d); e++)
-        if (has_work(s, e) && (s->kind == OLY_STEP_TILE ? is_same_tile(plan, s, e, d) : is_same_task(plan, s, e, d)))
+    for (int e = 0; e < d && oly_step_has_work(s, d); e++)
+        if (oly_step_has_work(s, e) && is_same_work(plan, s, e, d))
             return pays(s, d) ? e : d;
     return d;
 }
@@ -211,7 +252,7 @@ oly_status oly_find_repeats(oly_plan *plan, const oly_step *s, const oly_repeats
         return oly_out_of_memory(0, "a program");
     *r = (oly_repeats){.first = first, .copies = copies, .prepared = {.copies = chunks}};
     for (int d = 0; d < plan->n_devices; d++) {
-        r->n_first += has_work(s, d) && first[d] == d;
+        r->n_first += oly_step_has_work(s, d) && first[d] == d;
         if (first[d] == d)
             continue;
         r->work += copy_results(s, first[d], d, copies + r->n_copies);

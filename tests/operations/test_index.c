@@ -549,6 +549,48 @@ static void test_sum_of_scattered(void **state)
     }
 }
 
+static void take_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_take(in[0], in[1], 0, NULL);
+}
+static void take_columns(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_take(in[0], in[1], 1, NULL);
+}
+static int64_t moved(oly_function f, oly_array x, oly_array index)
+{
+    oly_plan_costs costs;
+    assert_int_equal(oly_costs_n(&costs, oly_jit(f, 2, 1), 2, (oly_array[]){x, index}), OLY_OK);
+    return costs.wire_bytes;
+}
+
+/* Columns are looked up row by row by the same indexes, which are not moved once for each row. */
+static void test_columns_move_as_rows_do(void **state)
+{
+    (void)state;
+    static const char *const specs[][2] = {{"", ""},
+                                           {"x", "None, x"},
+                                           {"None, x", "x"},
+                                           {"y, x", "x, y"},
+                                           {"None, (x,y)", "(x,y)"}},
+                             *const of_index[] = {"", "x", "y", "(x,y)"};
+    for (int a = 0; a < 5; a++)
+        for (int b = 0; b < 4; b++)
+            for (int64_t n = 8; n <= 64; n *= 2)
+                OLY_SCOPE
+                {
+                    oly_array x = oly_zeros(OLY_FLOAT32, 64, 64);
+                    oly_array index = oly_device_put(oly_zeros(OLY_INT32, n), oly_named(mesh, of_index[b]));
+                    int64_t rows = moved(take_rows, oly_device_put(x, oly_named(mesh, specs[a][0])), index);
+                    int64_t columns = moved(take_columns, oly_device_put(x, oly_named(mesh, specs[a][1])), index);
+                    if (columns > rows)
+                        fail_msg("%d columns of %s by indexes %s move %d bytes, rows %d", (int)n, specs[a][1],
+                                 of_index[b], (int)columns, (int)rows);
+                }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_added_parts),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_sum_of_scattered),
+        cmocka_unit_test(test_columns_move_as_rows_do),
         cmocka_unit_test(test_mapped),
         cmocka_unit_test_teardown(test_errors, check_finish),
     };

@@ -509,6 +509,9 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_PLAN_CHECK(s);
     s->reduce.device = work;
     s->work = total;
+    s->replicated = axes.n == 0; /* neither parts of the operand nor partial results of it */
+    for (int d = 0; d < in.rank; d++)
+        s->replicated = s->replicated && in.split[d].parts == 1;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
     return oly_place_reduction(p, f, n, &rule, &axes);

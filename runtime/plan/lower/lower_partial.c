@@ -249,6 +249,26 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
+/* Is a value the same along dimension d, because it is a broadcast of one without it? What moves is that one. */
+static bool repeats_along(const oly_node *n, int d)
+{
+    bool repeated = n->op == OLY_OP_broadcast;
+    for (int k = 0; repeated && k < n->in[0]->type.rank; k++)
+        repeated = n->params.axes[k] != d || n->in[0]->type.shape[k] != n->type.shape[d];
+    return repeated;
+}
+
+/* Elements of the largest part of a value that differ. */
+static double distinct_size(const oly_node *n, oly_layout l)
+{
+    for (int d = 0; d < l.rank; d++)
+        if (repeats_along(n, d)) {
+            l.shape[d] = 1;
+            l.split[d] = oly_split_whole(1);
+        }
+    return part_size(&l);
+}
+
 /* The dimensions of in[0] in which elements are looked up; returns their number. */
 static int looked_up(const oly_node *n, oly_local_way way, const int **dims)
 {
@@ -287,7 +307,8 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         part->in[k] = s->in[k];
         oly_leave_axes(&part->in[k], &axes);
         if (k)
-            moved += (double)oly_dtype_size(s->dtype[k]) * (part_size(&part->in[k]) - part_size(&s->in[k]));
+            moved += (double)oly_dtype_size(s->dtype[k]) *
+                     (distinct_size(n->in[k], part->in[k]) - distinct_size(n->in[k], s->in[k]));
     }
     for (int k = 0; k < n_dims; k++)
         part->in[0].split[dims[k]] = own->split[dims[k]];

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# tests/run.sh with JOBS: tests run beside each other, those that say "one=NAME" one after the other, those that say "alone" last and by
+# themselves; counts are added up, and a test that is killed before it is counted is a failure.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/results.sh
+
+mkdir -p "$scratch/tests" "$scratch/build/tests"
+cp tests/run.sh "$scratch/tests"
+
+# test_is NAME OPTIONS COUNTS [COMMAND]: notes when it begins and ends.
+test_is() {
+    cat >"$scratch/tests/test_$1.sh" <<END
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# run: $2
+echo "begin $1" >>"$scratch/order"
+${4:-sleep 1}
+echo "end $1" >>"$scratch/order"
+echo 'CHECK: $3 skipped'
+END
+}
+# meets NAME OTHER: did one begin before the other had ended?
+meets() {
+    awk -v a="$1" -v b="$2" '
+        $1 == "begin" { running[$2] = 1; if (running[a] && running[b]) met = 1 }
+        $1 == "end" { running[$2] = 0 }
+        END { exit !met }' "$scratch/order"
+}
+run() {
+    rm -f "$scratch/order"
+    (cd "$scratch" && JOBS=$1 MPIRUN=true bash tests/run.sh "${@:2}") >"$scratch/why" 2>&1
+}
+
+test_is shared_a 'one=thing' '1 passed, 0 failed, 0'
+test_is shared_b 'one=thing' '2 passed, 0 failed, 1'
+test_is free 'timeout=60' '4 passed, 0 failed, 0' 'sleep 2'
+test_is single 'alone timeout=60' '8 passed, 0 failed, 0'
+run 3
+result $? 'all pass'
+grep -q '^15 passed, 0 failed, 1 skipped$' "$scratch/why"
+result $? 'counts are added up'
+meets free shared_a && meets free shared_b
+result $? 'tests run beside each other'
+! meets shared_a shared_b
+result $? 'but not those that use the same thing'
+[[ $(tail -n 2 "$scratch/order" | tr '\n' ' ') == 'begin single end single ' ]]
+result $? 'nor one that wants to be alone'
+run 1
+[[ $(awk 'NR % 2 { name = $2; next } $2 != name { print }' "$scratch/order") == '' && $(wc -l <"$scratch/order") == 8 ]]
+result $? 'JOBS=1: one after the other'
+
+test_is killed 'timeout=60' '1 passed, 0 failed, 0' 'kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$))'
+run 3 killed free
+[[ $? != 0 ]] && grep -q '^4 passed, 1 failed, 0 skipped$' "$scratch/why" && grep -q 'ended before it was counted' "$scratch/why"
+result $? 'a test that was killed is a failure'
+finish 0
