@@ -5,7 +5,7 @@
  * the compiler vectorises the loops. */
 #include "table.h"
 #include "cpu/elementwise_float.h"
-#include "cpu/math_single.h"
+#include "cpu/math_single_power.h"
 
 #define ELEMENTWISE_TABLE oly_elementwise_float
 #define OLY_NEG(x)        BY_FLOAT(negative, x)(x)

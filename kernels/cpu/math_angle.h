@@ -131,14 +131,6 @@ INLINE arc arc_of(double ay, double ax, bool negative)
     arc a = {t, turn, sign};
     return a;
 }
-INLINE double angle_short(double ay, double ax, bool negative)
-{
-    arc a = arc_of(ay, ax, negative);
-    double z = a.t * a.t, q = POLYNOMIAL(z, -0x1.be27e26b253c1p-6, 0x1.a76c084488a6dp-5, -0x1.0c52f150ae8dep-4,
-                                         0x1.3a9d8e5b7e385p-4, -0x1.74563d3f0c54ep-4, 0x1.c71c3822a8c74p-4,
-                                         -0x1.249248aa66afdp-3, 0x1.99999998d154dp-3, -0x1.55555555553a3p-2);
-    return FMA(a.turn, QUARTER_PI, a.sign * FMA(a.t * z, q, a.t));
-}
 INLINE double angle_long(double ay, double ax, bool negative)
 {
     arc a = arc_of(ay, ax, negative);
@@ -158,11 +150,6 @@ INLINE double atan_f64(double x)
 INLINE bool sign_of(double x)
 {
     return bits_of(x) >> 63 != 0;
-}
-INLINE float atan2_f32(float y, float x)
-{
-    double angle = angle_short(fabs((double)y), fabs((double)x), sign_of(x));
-    return (x != x) | (y != y) ? x + y : (float)with_sign_of(angle, y);
 }
 INLINE double atan2_f64(double y, double x)
 {

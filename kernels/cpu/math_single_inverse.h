@@ -85,7 +85,7 @@ INLINE arc_parts arc_sine_of(float a, float near, bool big)
     arc_parts y = {s, fused(s * z, q, lost)};
     return y;
 }
-/* turn pi/2 + sign (s + rest): turn is 0, 1/2, 1 or 2, sign a small integer. */
+/* turn pi/2 + sign (s + rest): turn is 0, 1/2, 1, 3/2 or 2, sign a small integer. */
 INLINE float turned(float turn, float sign, arc_parts y)
 {
     float base = turn * SHORT_HALF_PI, step = sign * y.s, sum = base + step, lost = (base - sum) + step;
@@ -105,7 +105,16 @@ INLINE float acos_f32(float x)
 }
 
 /* -- arc tangent: 0.72 ulp ----------------------------------------------------------------------------------------------------- */
-/* atan(t) = t + t z q(z), z = t^2 <= 1/4; from 1/2 on pi/4 + atan((a - 1) / (a + 1)), from 2 on pi/2 + atan(-1 / a). */
+/* q of atan(t) = t + t z q(z), z = t^2 <= 1/4 */
+INLINE float arc_tangent_slope(float z)
+{
+    float q = fused(z, 0x1.400c3p-5f, -0x1.481fdap-4f);
+    q = fused(z, q, 0x1.c076e8p-4f);
+    q = fused(z, q, -0x1.24506ap-3f);
+    q = fused(z, q, 0x1.999746p-3f);
+    return fused(z, q, -0x1.555552p-2f);
+}
+/* From 1/2 on pi/4 + atan((a - 1) / (a + 1)), from 2 on pi/2 + atan(-1 / a). */
 INLINE float atan_f32(float x)
 {
     float a = __builtin_fabsf(x), b = a > 0x1p60f ? 0x1p60f : a, more = a + 1;
@@ -113,14 +122,34 @@ INLINE float atan_f32(float x)
     float n = middle ? a - 1 : big ? -1 : a, d = middle ? more : big ? b : 1, t = n / d, z = t * t;
     float lost = middle ? a - (more - 1) : 0; /* by d; n is exact */
     lost = fused(-t, lost, fused(-t, d, n)) * rough_inverse(d);
-    float q = fused(z, 0x1.400c3p-5f, -0x1.481fdap-4f);
-    q = fused(z, q, 0x1.c076e8p-4f);
-    q = fused(z, q, -0x1.24506ap-3f);
-    q = fused(z, q, 0x1.999746p-3f);
-    q = fused(z, q, -0x1.555552p-2f);
-    arc_parts y = {t, fused(t * z, q, lost)};
+    arc_parts y = {t, fused(t * z, arc_tangent_slope(z), lost)};
     float angle = turned(middle ? 0.5f : big ? 1 : 0, 1, y);
     return x == x ? with_sign_of_f32(angle, x) : x;
+}
+/* Of two arguments: 0.87 ulp. The quotient of the smaller by the larger magnitude, from 1/2 on as above, and the eighth of the circle. */
+INLINE float atan2_f32(float y, float x)
+{
+    float ay = __builtin_fabsf(y), ax = __builtin_fabsf(x);
+    bool steep = ay > ax, left = word_of(x) >> 31 != 0;
+    float low = steep ? ax : ay, high = steep ? ay : ax;
+    float scale = high > 0x1p90f    ? 0x1p-30f
+                  : high < 0x1p-90f ? 0x1p60f
+                                    : 1; /* far from overflow and from lost digits */
+    low = high < (float)INFINITY ? low * scale : low < (float)INFINITY ? 0 : 1;
+    high = high < (float)INFINITY ? high * scale : 1;
+    high = high == 0 ? 1 : high;
+    bool middle = low > 0.5f * high;
+    float n = middle ? low - high : low, d = middle ? low + high : high, t = n / d, z = t * t;
+    float lost = middle ? low - (d - high) : 0; /* by d; n is exact */
+    lost = fused(-t, lost, fused(-t, d, n)) * rough_inverse(d);
+    float turn = middle ? 0.5f : 0, sign = steep ? -1 : 1;
+    turn = steep ? 1 - turn : turn;
+    turn = left ? 2 - turn : turn, sign = left ? -sign : sign;
+    /* 3/2 of SHORT_HALF_PI is rounded, unlike the others */
+    arc_parts parts = {
+        t, fused(sign, fused(turn, SHORT_HALF_PI, -turn * SHORT_HALF_PI), fused(t * z, arc_tangent_slope(z), lost))};
+    float angle = turned(turn, sign, parts);
+    return (x != x) | (y != y) ? x + y : with_sign_of_f32(angle, y);
 }
 
 /* -- inverse hyperbolic functions ------------------------------------------------------------------------------------------- */

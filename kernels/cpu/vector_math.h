@@ -374,32 +374,6 @@ INLINE double log_special(double a, double log)
     log = a < INFINITY ? log : a;
     return a == 0 ? -INFINITY : log;
 }
-/* log(a) for normal a: 2^-57 */
-INLINE double log_for_power(double a)
-{
-    double k, f = split_exponent(a, &k) - 1, s = f / (2 + f), z = s * s;
-    double p = FMA(z, 0x1.2b5f68a50d9a7p-3, 0x1.39fdcceb4bb35p-3);
-    p = FMA(z, p, 0x1.7462b91b8df66p-3);
-    p = FMA(z, p, 0x1.c71c62d5e53e0p-3);
-    p = FMA(z, p, 0x1.2492492dfd86cp-2);
-    p = FMA(z, p, 0x1.9999999995273p-2);
-    p = FMA(z, p, 0x1.5555555555558p-1);
-    return FMA(k, 0x1.62e42fefa39efp-1, FMA(s * z, p, 2 * s));
-}
-INLINE float pow_f32(float x, float y)
-{
-    double a = fabs((double)x), log = log_special(a, log_for_power(a));
-    return (float)power_special(x, y, exp_short(clamp(y * log, -110, 100)));
-}
-/* The same for 0 < x < inf and finite y, which need nothing special. */
-INLINE float pow_ordinary_f32(float x, float y)
-{
-    return (float)exp_short(clamp(y * log_for_power(x), -110, 100));
-}
-INLINE bool is_ordinary_power(float x, float y)
-{
-    return (x > 0) & (x < (float)INFINITY) & (__builtin_fabsf(y) < (float)INFINITY);
-}
 /* log(a) for normal a as a sum of two doubles (2^-66): first terms of 2 atanh(s) in double-double. */
 INLINE double log_double_double(double a, double k, double *tail)
 {

@@ -56,6 +56,7 @@ OLY_DEVICE double oly_lgamma(double x)
 #include "core/narrow.h"
 #include "cpu/math_error.h"
 #include "cpu/math_gamma.h"
+#include "cpu/math_single_power.h"
 #include "cpu/math_whole.h"
 
 NEXT_AFTER(f8_e4m3fn, uint8_t, uint8_t, int8_t, 8, 0x7e)

@@ -245,7 +245,7 @@ static const struct function2 {
     long double (*reference)(long double, long double);
     double most_f32, most_f64;
 } functions2[] = {
-    {OLY_TILE_atan2, atan2l, 0.501, 1.6},
+    {OLY_TILE_atan2, atan2l, 0.88, 1.6},
     {OLY_TILE_logaddexp, logaddexp_reference, 0.501, 3},
     {OLY_TILE_rem, fmodl, 0, 0},
 };
