@@ -102,7 +102,7 @@ OLY_API bool oly_hdf5_available(void);
 #define oly_hdf5_available(...) OLY_AT(oly_hdf5_available)(__VA_ARGS__)
 
 /* Writes an array as a data set, to which every rank writes its boxes: oly_save_hdf5("run.h5", "fields/u", u, .append = true). A data set of that name is
- * replaced (or, with .append, extended). The path of a new file leads to a file that appears whole or not at all. A file that is there is
+ * replaced (or, with .append, extended), a group never. The path of a new file leads to a file that appears whole or not at all. A file that is there is
  * changed in place: after a failure the data set is removed again, or has as many rows as before; a program that is killed meanwhile may
  * leave a file that HDF5 cannot read.
  *   types    all but 8-bit floats; bools and complex numbers as h5py has them

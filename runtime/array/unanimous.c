@@ -2,9 +2,10 @@
 /* Agreeing on a status by an array of what each process reports. See unanimous.h. */
 #include "array/unanimous.h"
 #include <olympus.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { STATUS_SHIFT = 24 }; /* above the number of a process */
+enum { STATUS_SHIFT = 24 /* above the number of a process */, TEXT = 128 /* words of a message */ };
 
 /* The mesh's devices in ascending order, so that those of a process are adjacent; *here of them are this process's.
  * NULL: out of memory. */
@@ -29,17 +30,24 @@ static int *sorted_devices(oly_mesh mesh, int64_t *here)
     return devices;
 }
 
-/* This process's number on each of its devices. */
-static oly_array spread(uint32_t number, int n, const int *devices, int64_t here)
+/* n words on each of this process's devices, as rows of an array over the devices; the largest of each column in most. */
+static oly_status largest(const int *devices, int total, int64_t here, int n, const uint32_t *mine, uint32_t *most)
 {
-    int64_t all = n;
-    uint32_t *numbers = oly_malloc(sizeof *numbers * (size_t)(here + 1));
-    for (int64_t k = 0; numbers && k < here; k++)
-        numbers[k] = number;
-    oly_mesh line = numbers ? (oly_mesh_from_devices)(1, (const char *[]){"device"}, &n, devices) : NULL;
-    oly_array x = line ? (oly_from_local)((oly_named)(line, "device"), OLY_UINT32, 1, &all, numbers, &here) : NULL;
-    oly_release(numbers);
-    return x;
+    int64_t all[2] = {total, n}, local[2] = {here, n};
+    size_t bytes = sizeof *mine * (size_t)(here * n + 1);
+    uint32_t *rows = oly_malloc(bytes);
+    if (!rows)
+        return oly_out_of_memory(bytes, "agreeing on a status");
+    for (int64_t k = 0; k < here; k++)
+        memcpy(rows + k * n, mine, sizeof *mine * (size_t)n);
+    oly_scope_open();
+    oly_mesh line = (oly_mesh_from_devices)(1, (const char *[]){"device"}, &total, devices);
+    oly_array x = line ? (oly_from_local)((oly_named)(line, "device"), OLY_UINT32, 2, all, rows, local) : NULL;
+    oly_array found = x ? oly_max_with(oly_operand_array(x), (oly_reduce_options){.axes = "0"}) : NULL;
+    oly_status st = found ? oly_array_fetch(found, most) : OLY_MEMORY;
+    oly_scope_close();
+    oly_release(rows);
+    return st == OLY_OK || oly_kept_status() == OLY_OK ? st : oly_kept_status();
 }
 
 /* Is this process one of several that have devices in the mesh? */
@@ -51,7 +59,22 @@ static bool has_part(oly_mesh mesh)
     return here > 0 && here < mesh->n_devices;
 }
 
-oly_status oly_unanimous(oly_mesh mesh, oly_status mine, const char *what)
+/* Some failed; the text of the one whose number is `worst`, on all. Others that failed keep their own. */
+static oly_status share_text(const int *devices, int total, int64_t here, oly_status mine, uint32_t number,
+                             uint32_t worst)
+{
+    uint32_t words[TEXT] = {0}, texts[TEXT];
+    char text[sizeof texts + 1] = "";
+    if (number == worst)
+        snprintf((char *)words, sizeof words, "%s", oly_pending_message());
+    oly_status st = largest(devices, total, here, TEXT, words, texts);
+    if (mine != OLY_OK || st != OLY_OK)
+        return mine != OLY_OK ? mine : st;
+    memcpy(text, texts, sizeof texts);
+    return oly_fail((oly_status)(worst >> STATUS_SHIFT), "%s (on rank %u)", text, worst & ((1u << STATUS_SHIFT) - 1));
+}
+
+oly_status oly_unanimous(oly_mesh mesh, oly_status mine)
 {
     if (mesh->everywhere || !oly_world_has_peers() || !has_part(mesh))
         return mine;
@@ -59,16 +82,10 @@ oly_status oly_unanimous(oly_mesh mesh, oly_status mine, const char *what)
              worst = number;
     int64_t here;
     int *devices = sorted_devices(mesh, &here);
-    oly_scope_open();
-    oly_array all = devices ? spread(number, mesh->n_devices, devices, here) : NULL;
-    oly_array most = all ? oly_max_with(oly_operand_array(all), (oly_reduce_options){0}) : NULL;
-    oly_status st = most ? oly_array_fetch(most, &worst) : OLY_MEMORY;
-    oly_scope_close();
+    oly_status st = devices ? largest(devices, mesh->n_devices, here, 1, &number, &worst)
+                            : oly_out_of_memory(sizeof *devices * (size_t)mesh->n_devices, "agreeing on a status");
+    if (st == OLY_OK && worst != 0)
+        st = share_text(devices, mesh->n_devices, here, mine, number, worst);
     oly_release(devices);
-    if (st != OLY_OK || mine != OLY_OK)
-        return mine != OLY_OK ? mine : oly_kept_status() != OLY_OK ? oly_kept_status() : st;
-    oly_status theirs = (oly_status)(worst >> STATUS_SHIFT);
-    if (theirs == OLY_OK)
-        return OLY_OK;
-    return oly_fail(theirs, "%s failed on rank %u, which says why", what, worst & ((1u << STATUS_SHIFT) - 1));
+    return mine != OLY_OK ? mine : st;
 }

@@ -156,6 +156,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         int stays = OLY_STAYS;
         if (is_ours(number)) /* otherwise the handler that has called this one decides */
             atomic_compare_exchange_strong(&oly_progress_here->leaving, &stays, OLY_LEAVES_BY_SIGTERM);
+        oly_recorder_finish();
         pass_on(h, info, context);
     } else {
         if (!atomic_flag_test_and_set(&crashed)) {

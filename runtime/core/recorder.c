@@ -369,22 +369,44 @@ static void say(const char *folder, bool written, const char *reason)
     oly_raw_flush(&line);
 }
 
-/* Another thread may be writing: its file is as good. */
-static bool begin_writing(void)
+/* Signals whose handlers write, or end the process, wait until this thread has written: else the file would stay half written. */
+static void hold_signals(sigset_t *before)
 {
-    for (int k = 0; k < 200; k++) {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGQUIT);
+    pthread_sigmask(SIG_BLOCK, &ends, before);
+}
+
+/* Another thread may be writing: its file is as good. */
+static bool begin_writing(sigset_t *before)
+{
+    hold_signals(before);
+    for (int k = 0; k < 500; k++) {
         if (!atomic_flag_test_and_set(&own.writing))
             return true;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
+    pthread_sigmask(SIG_SETMASK, before, NULL);
     return false;
+}
+
+void oly_recorder_finish(void)
+{
+    sigset_t before;
+    if (!own.begun || !begin_writing(&before))
+        return;
+    atomic_flag_clear(&own.writing);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 bool oly_recorder_dump(const char *reason, const char *because)
 {
-    if (!own.begun || oly_option.recorder == 0 || !begin_writing())
-        return false;
+    sigset_t signals;
     int before = errno;
+    if (!own.begun || oly_option.recorder == 0 || !begin_writing(&signals))
+        return false;
     const char *folder = own.folder;
     bool written = write_file(folder, reason, because);
     if (!written && strcmp(own.folder, own.otherwise) != 0) {
@@ -395,6 +417,7 @@ bool oly_recorder_dump(const char *reason, const char *because)
     if (!written)
         own.file[0] = 0;
     atomic_flag_clear(&own.writing);
+    pthread_sigmask(SIG_SETMASK, &signals, NULL);
     errno = before;
     return written;
 }
@@ -455,6 +478,10 @@ bool oly_recorder_has_recorded(void)
 void oly_recorder_failed(oly_status status, const char *text)
 {
     const char *reason = reason_of(status);
-    if (reason && !atomic_exchange(&own.recorded[status], true) && oly_recorder_dump(reason, text))
-        own.end_recorded = own.ends_with != NULL;
+    if (!reason || atomic_exchange(&own.recorded[status], true) || !oly_recorder_dump(reason, text))
+        return;
+    own.end_recorded = own.ends_with != NULL;
+    /* Ranks time out together, and the launcher kills the others as soon as the first has ended: they are writing, too. */
+    if (own.end_recorded && status == OLY_TIMEOUT && own.ranks > 1)
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
 }

@@ -32,6 +32,8 @@ void oly_recorder_write(oly_raw *raw, const char *reason, const char *because, i
 /* Writes it to the file (OLYMPUS_RECORDER_DIR, or where the program was started, or TMPDIR), which takes the place of this rank's
  * earlier one, and says so on standard error. False: not written; with OLYMPUS_RECORDER=0 silently. */
 bool oly_recorder_dump(const char *reason, const char *because);
+/* Before the process ends: waits until another thread has written its file, half a second at most. From signal handlers, too. */
+void oly_recorder_finish(void);
 /* A public call has failed: dumps at the first divergence and the first timeout since the start; other failures are the program's. The
  * first, before anything is printed, if the job ends with it: other ranks that are ended then learn whether they should record, too. */
 void oly_recorder_ends(oly_status status, const char *text);

@@ -39,10 +39,10 @@ oly_status oly_file_open(const char *path, int *file, oly_file_facts *facts)
     return st;
 }
 
-oly_status oly_file_create(const char *path, unsigned mode, int *file)
+oly_status oly_file_create(const char *path, const char *shown, unsigned mode, int *file)
 {
     *file = oly_storage_get()->open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-    return checked(*file, "create", path);
+    return checked(*file, shown == path ? "create" : "write", shown);
 }
 
 oly_status oly_file_read(int file, const char *path, void *bytes, size_t n, int64_t offset)

@@ -11,8 +11,8 @@ oly_status oly_file_fail(const char *what, const char *path, int error);
 
 /* Opens an existing file for reading. fails OLY_IO, also unless it is a regular file. */
 oly_status oly_file_open(const char *path, int *file, oly_file_facts *facts);
-/* Creates a file; one that exists is an error. mode as open(2). */
-oly_status oly_file_create(const char *path, unsigned mode, int *file);
+/* Creates a file; one that exists is an error. mode as open(2). shown: the name that the user knows, in messages. */
+oly_status oly_file_create(const char *path, const char *shown, unsigned mode, int *file);
 /* All n bytes. fails OLY_IO, also if the file ends before. */
 oly_status oly_file_read(int file, const char *path, void *bytes, size_t n, int64_t offset);
 oly_status oly_file_write(int file, const char *path, const void *bytes, size_t n, int64_t offset);

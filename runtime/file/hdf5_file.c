@@ -3,6 +3,8 @@
 #include "file/hdf5_types.h"
 #include <string.h>
 
+enum { OLY_HDF5_NAME = 1024 }; /* of a name, with its end */
+
 oly_status oly_hdf5_need(void)
 {
     const char *reason;
@@ -36,33 +38,50 @@ oly_status oly_hdf5_close(oly_hdf5_id file, const char *shown)
 
 /* -- names -------------------------------------------------------------------------------------------------------- */
 
-/* Every group on the way must be there before the last name may be asked for. */
-static htri_t exists(hid_t file, const char *name)
+/* Is it a group, a data set, ...? H5I_BADID: a link that leads nowhere. */
+static H5I_type_t kind_of(hid_t file, const char *name)
 {
-    char part[1024];
+    hid_t object = H5Oopen(file, name, H5P_DEFAULT);
+    H5I_type_t kind = object < 0 ? H5I_BADID : H5Iget_type(object);
+    if (object >= 0)
+        H5Oclose(object);
+    H5Eclear2(H5E_DEFAULT);
+    return kind;
+}
+
+/* Every group on the way must be there before the last name may be asked for. *part: as far as it got. */
+static htri_t exists(hid_t file, const char *name, char part[OLY_HDF5_NAME])
+{
     for (const char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         size_t n = (size_t)(slash - name);
-        if (n >= sizeof part)
+        if (n >= OLY_HDF5_NAME)
             return -1;
         memcpy(part, name, n);
         part[n] = 0;
         htri_t there = H5Lexists(file, part, H5P_DEFAULT);
         if (there <= 0)
             return there;
+        if (kind_of(file, part) != H5I_GROUP)
+            return -1;
     }
+    part[0] = 0;
     return H5Lexists(file, name, H5P_DEFAULT);
 }
 
 oly_status oly_hdf5_look(oly_hdf5_id file, const char *path, const char *name, bool *there)
 {
-    htri_t found = exists((hid_t)file, name);
+    char part[OLY_HDF5_NAME] = "";
+    htri_t found = exists((hid_t)file, name, part);
     *there = found > 0;
+    if (found < 0 && part[0])
+        return oly_fail(OLY_INVALID, "\"%s\" of %s is no group, so there is no \"%s\" in it", part, path, name);
     return found < 0 ? oly_hdf5_failed("look into", path) : OLY_OK;
 }
 
 void oly_hdf5_remove(oly_hdf5_id file, const char *name)
 {
-    if (exists((hid_t)file, name) > 0)
+    char part[OLY_HDF5_NAME];
+    if (exists((hid_t)file, name, part) > 0)
         H5Ldelete((hid_t)file, name, H5P_DEFAULT);
     H5Eclear2(H5E_DEFAULT);
 }
@@ -128,6 +147,9 @@ oly_status oly_hdf5_set_open(oly_hdf5_id file, const char *path, const char *nam
     OLY_TRY(oly_hdf5_look(file, path, name, &there));
     if (!there)
         return oly_fail(OLY_IO, "%s has no data set named \"%s\"", path, name);
+    if (kind_of((hid_t)file, name) == H5I_GROUP)
+        return oly_fail(OLY_IO, "\"%s\" of %s is a group, not a data set; name one of those in it, as \"%s/NAME\"",
+                        name, path, name);
     s->id = H5Dopen2((hid_t)file, name, H5P_DEFAULT);
     if (s->id < 0)
         return oly_hdf5_failed("read", path);
@@ -167,6 +189,12 @@ oly_status oly_hdf5_set_make(oly_hdf5_id file, const int64_t *chunk, oly_hdf5_se
 {
     bool there;
     OLY_TRY(oly_hdf5_look(file, s->path, s->name, &there));
+    if (there && kind_of((hid_t)file, s->name) == H5I_GROUP)
+        return oly_fail(OLY_INVALID,
+                        "\"%s\" of %s is a group, and all that is in it would be lost; choose another name for the "
+                        "data set, or begin "
+                        "the file again (.fresh = true)",
+                        s->name, s->path);
     if (there && H5Ldelete((hid_t)file, s->name, H5P_DEFAULT) < 0)
         return oly_hdf5_failed("replace a data set of", s->path);
     hid_t type = oly_hdf5_type_of(s->dtype), space = space_of(s), layout = layout_of(s, chunk);

@@ -30,11 +30,11 @@ typedef struct oly_hdf5_set {
     bool plain; /* its bytes are those of an array here: no other byte order, no compression */
 } oly_hdf5_set;
 
-/* *there: is there something of that name? */
+/* *there: is there something of that name? fails OLY_INVALID: the name leads through a data set. */
 oly_status oly_hdf5_look(oly_hdf5_id file, const char *path, const char *name, bool *there);
 /* Opens it. fails OLY_IO: it is not there, OLY_DTYPE: its type is none of ours. */
 oly_status oly_hdf5_set_open(oly_hdf5_id file, const char *path, const char *name, oly_hdf5_set *s);
-/* Makes s as its members say, with the groups of its name, and removes what is there. chunk: [rank], or NULL: in one piece. */
+/* Makes s as its members say, with the groups of its name, in place of a data set that is there. fails OLY_INVALID: a group is there. chunk: [rank], or NULL: in one piece. */
 oly_status oly_hdf5_set_make(oly_hdf5_id file, const int64_t *chunk, oly_hdf5_set *s);
 /* Gives its first dimension that many rows. */
 oly_status oly_hdf5_set_resize(oly_hdf5_set *s, int64_t rows);

@@ -11,7 +11,7 @@
     x(H5Aclose) x(H5Acreate2) x(H5Adelete) x(H5Aexists) x(H5Aget_space) x(H5Aget_type) x(H5Aopen) x(H5Aread)          \
     x(H5Awrite) x(H5Dclose) x(H5Dcreate2) x(H5Dget_chunk_info_by_coord) x(H5Dget_create_plist) x(H5Dget_offset)       \
     x(H5Dget_space) x(H5Dget_type) x(H5Dopen2) x(H5Dread) x(H5Dset_extent) x(H5Eclear2) x(H5Eset_auto2) x(H5Ewalk2)   \
-    x(H5Fclose) x(H5Fcreate) x(H5Fopen) x(H5Ldelete) x(H5Lexists) x(H5Oclose) x(H5Oopen) x(H5Pclose) x(H5Pcreate)     \
+    x(H5Fclose) x(H5Fcreate) x(H5Fopen) x(H5Iget_type) x(H5Ldelete) x(H5Lexists) x(H5Oclose) x(H5Oopen) x(H5Pclose) x(H5Pcreate)     \
     x(H5Pget_chunk) x(H5Pget_layout) x(H5Pget_nfilters) x(H5Pset_alloc_time) x(H5Pset_chunk)                          \
     x(H5Pset_create_intermediate_group) x(H5Pset_fill_time) x(H5Sclose) x(H5Screate) x(H5Screate_simple)              \
     x(H5Sget_simple_extent_dims) x(H5Sget_simple_extent_npoints) x(H5Sget_simple_extent_type) x(H5Sselect_hyperslab)  \
@@ -61,6 +61,7 @@ bool oly_hdf5_late_open(const char **reason);
 #define H5Fclose                         (*oly_hdf5.pH5Fclose)
 #define H5Fcreate                        (*oly_hdf5.pH5Fcreate)
 #define H5Fopen                          (*oly_hdf5.pH5Fopen)
+#define H5Iget_type                      (*oly_hdf5.pH5Iget_type)
 #define H5Ldelete                        (*oly_hdf5.pH5Ldelete)
 #define H5Lexists                        (*oly_hdf5.pH5Lexists)
 #define H5Oclose                         (*oly_hdf5.pH5Oclose)

@@ -19,8 +19,11 @@ static herr_t add_reason(unsigned n, const H5E_error2_t *error, void *context)
     if (!error->desc || !error->desc[0] || strstr(r->text, error->desc))
         return 0;
     int more = snprintf(r->text + r->length, sizeof r->text - r->length, "%s%s", r->length ? "; " : "", error->desc);
-    r->length += more > 0 ? (size_t)more : 0;
-    r->length = r->length < sizeof r->text ? r->length : sizeof r->text - 1;
+    size_t end = r->length + (more > 0 ? (size_t)more : 0);
+    end = end < sizeof r->text ? end : sizeof r->text - 1;
+    for (; r->length < end; r->length++)
+        if (r->text[r->length] == '\n') /* ends the time of day in some */
+            r->text[r->length] = ' ';
     return 0;
 }
 

@@ -221,6 +221,14 @@ static void what_does_not_fit_is_refused(void **state)
     CHECK_WORKS(oly_save_hdf5(path, "x", x, .fresh = true));
     CHECK_REFUSED(oly_load_hdf5(path, "x", oly_named(oly_make_mesh("x=2"), "None, None, x")), OLY_SHARDING, "");
     CHECK_REFUSED(oly_load_hdf5(path, "", NULL), OLY_INVALID, "empty");
+    CHECK_WORKS(oly_save_hdf5(path, "fields/u", x));
+    CHECK_FAILS(oly_save_hdf5(path, "fields", x), OLY_INVALID, "is a group");
+    CHECK_FAILS(oly_save_hdf5(path, "fields", x, .append = true), OLY_IO, "is a group");
+    CHECK_FAILS(oly_save_hdf5(path, "fields/u/w", x), OLY_INVALID, "is no group");
+    CHECK_REFUSED(oly_load_hdf5(path, "fields", NULL), OLY_IO, "fields/NAME");
+    oly_array u = oly_load_hdf5(path, "fields/u", NULL);
+    assert_non_null(u);
+
 }
 
 static void xdmf_describes_a_series(void **state)

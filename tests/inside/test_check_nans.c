@@ -74,8 +74,41 @@ static void infinities_too(void **state)
     end();
 }
 
+static int count(const oly_inside *called, const oly_shard_part *in, oly_shard_part *out, void *user)
+{
+    (void)called, (void)in, (void)out;
+    ++*(int *)user;
+    return 0;
+}
+
+/* One effect before the NaN, two behind it. */
+static void effects(const oly_array *in, oly_array *out, void *user)
+{
+    int *counts = user;
+    oly_callback(count, &counts[0], OLY_IN(in[0]), NULL, OLY_NOTHING);
+    oly_array y = oly_log(oly_sub(in[0], 10));
+    oly_callback(count, &counts[1], OLY_IN(y), NULL, OLY_NOTHING);
+    oly_check(oly_all(oly_eq(y, y)), "the check of the program");
+    out[0] = oly_mul(y, 2);
+}
+
+static void no_effect_comes_after_a_nan(void **state)
+{
+    (void)state;
+    int counts[2] = {0, 0};
+    oly_array y = NULL;
+    begin("1");
+    fails(oly_call(oly_jit(effects, 1, 1, .user = counts), OLY_IN(x), OLY_OUT(y)), "(log) makes the first NaN");
+    assert_int_equal(counts[0], oly_process_index() == 0);
+    assert_int_equal(counts[1], 0);
+    assert_int_equal(oly_call(oly_jit(effects, 1, 1, .user = counts), OLY_IN(oly_add(x, 10)), OLY_OUT(y)), OLY_OK);
+    assert_int_equal(counts[1], oly_process_index() == 0);
+    end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_the_operation), cmocka_unit_test(infinities_too)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_the_operation), cmocka_unit_test(infinities_too),
+                                       cmocka_unit_test(no_effect_comes_after_a_nan)};
     return CHECK_MAIN(tests);
 }

@@ -107,8 +107,7 @@ static void a_picture_that_cannot_be_written_is_an_error_on_all_ranks(void **sta
     oly_array x = spread();
     for (int k = 0; k < 2; k++) {
         assert_int_equal(oly_write_png("/nowhere/at/all.png", x, 0, 24), OLY_IO);
-        assert_non_null(
-            strstr(oly_last_error(), oly_process_index() == 0 ? "/nowhere/at/all.png" : "failed on rank 0"));
+        assert_non_null(strstr(oly_last_error(), "/nowhere/at/all.png: No such file"));
         oly_clear_error();
     }
     assert_int_equal(oly_write_png("/nowhere/at/all.png", x, 24, 0), OLY_INVALID);

@@ -9,6 +9,7 @@ folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 failed=0
 for name in $(env | sed -n 's/^\(OLYMPUS_[A-Z0-9_]*\)=.*/\1/p'); do unset "$name"; done # of whoever runs this
+unset PBS_NODEFILE
 
 # check NAME STATUS PATTERN COMMAND...: runs the command, compares its exit status, looks for the pattern in what it prints.
 check() {
@@ -64,7 +65,7 @@ check 'a limit that is no time' 2 'needs a time' $run --time 1:x -n 2 true
 check 'a limit of nothing' 2 'needs a time above 0' $run --time 0:00 -n 2 true
 check 'a limit is kept' 124 'the time limit of 1 s is reached' $run --time 1 -n 1 sleep 30
 
-stand_in open 'case $1 in --version) echo "mpirun (Open MPI) 4.1.4" ;; *) echo "$*"; env | grep OMPI_MCA ;; esac'
+stand_in open 'case "$* " in *--version\ *) echo "mpirun (Open MPI) 4.1.4" ;; *) echo "$*"; env | grep OMPI_MCA ;; esac'
 stand_in hydra 'case $1 in --version) echo "HYDRA build details" ;; *) echo "$*" ;; esac'
 check 'arguments for Open MPI' 0 '^-n 3 program -n 5$' env MPIRUN="$folder/open" $run --timeout 9 -n 3 program -n 5
 check 'arguments for MPICH' 0 '^-n 3 program --time 4$' env MPIRUN="$folder/hydra" $run --time 0:09 -n 3 program --time 4
@@ -78,10 +79,44 @@ check 'hosts for Open MPI' 0 "open -n 4 --host h1:2,h2:2 program 'a b'\$" dry $r
 check 'hosts without numbers divide -n' 0 ' -n 5 --host h1:3,h2:3 program$' dry $run --dry-run -n 5 --hosts h1,h2 program
 check 'our variables reach other hosts, the secret does not' 0 ' --host h1:1,h2:1 -x OLYMPUS_TIMEOUT program$' \
     dry env OLYMPUS_TIMEOUT=9 OLYMPUS_SECRET=x $run --dry-run --hosts h1:1,h2:1 program
+# A host that is named in any way gets our variables.
+check 'our variables reach hosts that MPIRUN names' 0 'open --host h1:1,h2:1 -n 2 -x OLYMPUS_NUM_CPU_DEVICES program$' \
+    dry env MPIRUN="$folder/open --host h1:1,h2:1" $run --dry-run -n 2 -d 3 program
+check 'and those that a setting names' 0 'open -n 2 -x LD_LIBRARY_PATH -x OLYMPUS_NUM_CPU_DEVICES program$' \
+    dry env OMPI_MCA_orte_default_hostfile=file LD_LIBRARY_PATH=/lib $run --dry-run -n 2 -d 3 program
+check 'what MPIRUN says of a variable stays' 0 'open -x OLYMPUS_TIMEOUT=3 -n 2 program$' \
+    dry env OLYMPUS_TIMEOUT=9 MPIRUN="$folder/open -x OLYMPUS_TIMEOUT=3" $run --dry-run -n 2 program
+check "a list of the user's for Open MPI stays alone" 0 'open -n 2 program$' \
+    dry env OLYMPUS_TIMEOUT=9 OMPI_MCA_mca_base_env_list=FOO $run --dry-run -n 2 program
+check 'MPICH passes all variables by itself' 0 'hydra -n 2 program$' \
+    dry env OLYMPUS_TIMEOUT=9 MPIRUN="$folder/hydra" $run --dry-run -n 2 program
+check '--host is --hosts, and -np is -n' 0 ' -n 4 --host h1:2,h2:2 program$' dry $run --dry-run -np 4 --host h1,h2 program
+mkdir "$folder/few"
+printf '#!/bin/sh\necho 2\n' >"$folder/few/nproc"
+chmod +x "$folder/few/nproc"
+check 'the host with the most ranks decides whether they yield' 0 'mpi_yield_when_idle=1' \
+    dry env -u OMPI_MCA_mpi_yield_when_idle PATH="$folder/few:$PATH" $run --dry-run --hosts h1:3,h2:1 program
 check 'hosts for MPICH' 0 'hydra -n 4 -hosts h1:2,h2:2 program$' dry env MPIRUN="$folder/hydra" $run --dry-run --hosts h1:2,h2:2 program
 check 'malformed hosts' 2 'needs a list as h1:2,h2:2' dry $run --dry-run --hosts h1:2:3 program
 check 'hosts that contradict -n' 2 'the hosts have 4 processes' dry $run --dry-run -n 3 --hosts h1:2,h2:2 program
-check 'devices are shown' 0 '^OLYMPUS_NUM_CPU_DEVICES=3 .* -n 2 program$' dry $run --dry-run -n 2 -d 3 program
+# An allocation of PBS: a line of the node file for each rank.
+printf '%s\n' h1 h2 h1 >"$folder/nodes"
+printf '%s\n' h1 h1 >"$folder/node"
+: >"$folder/nothing"
+pbs() { dry env PBS_NODEFILE="$folder/nodes" "$@"; }
+check 'PBS: the hosts of the node file' 0 ' -n 3 --host h1:2,h2:1 program$' pbs $run --dry-run program
+check 'PBS: another number of ranks is divided' 0 ' -n 6 --host h1:3,h2:3 program$' pbs $run --dry-run -n 6 program
+check 'PBS: our variables reach its hosts' 0 ' --host h1:2,h2:1 -x OLYMPUS_NUM_CPU_DEVICES program$' pbs $run --dry-run -d 2 program
+check 'PBS: MPICH' 0 'hydra -n 3 -hosts h1:2,h2:1 program$' pbs env MPIRUN="$folder/hydra" $run --dry-run program
+check 'PBS: --hosts is stronger' 0 ' -n 2 --host h7:2 program$' pbs $run --dry-run --hosts h7:2 program
+check 'PBS: hosts that MPIRUN names are, too' 0 'open --hostfile file -n 3 program$' \
+    pbs env MPIRUN="$folder/open --hostfile file" $run --dry-run program
+check 'PBS: one host needs no list' 0 ' -n 2 program$' dry env PBS_NODEFILE="$folder/node" $run --dry-run program
+check 'PBS: a node file without hosts' 2 'needs a host on each line' dry env PBS_NODEFILE="$folder/nothing" $run --dry-run program
+stand_in ompi_info 'case $* in "--parsable --param plm tm") echo "mca:plm:tm:version:\"mca:2.1.0\"" ;; esac'
+check 'PBS: an Open MPI that knows it finds the hosts itself' 0 'open -n 3 program$' pbs $run --dry-run program
+rm "$folder/ompi_info"
+check 'devices are shown' 0 '^OLYMPUS_NUM_CPU_DEVICES=3 .* -n 2 -x OLYMPUS_NUM_CPU_DEVICES program$' dry $run --dry-run -n 2 -d 3 program
 stand_in lscpu 'case $1 in -p=NODE) printf "# c\n0\n1\n2\n3\n" ;; *) printf "# c\n0\n0\n1\n1\n" ;; esac'
 numa() { PATH="$folder:$PATH" dry env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_rmaps_base_mapping_policy "$@"; }
 check 'a rank for each NUMA domain is bound to it' 0 'hwloc_base_binding_policy=numa:overload-allowed' numa $run --dry-run -n 4 program
@@ -93,6 +128,10 @@ in_slurm() { PATH="$folder:$PATH" dry env -u MPIRUN SLURM_JOB_ID=7 SLURM_NTASKS=
 stand_in mpirun 'echo "mpirun (Open MPI) 4.1.4"'
 check 'an allocation: srun, its tasks, four on each node' 0 'srun --mpi=pmix --kill-on-bad-exit=1 --ntasks=8 --nodes=2 --ntasks-per-node=4 --cpu-bind=ldoms program$' \
     in_slurm $run --dry-run program
+check 'tasks that do not divide: no number for each node' 0 ' --ntasks=5 --nodes=2 --distribution=block,NoPack program$' \
+    in_slurm $run --dry-run --bind none -n 5 program
+check 'a distribution of the allocation stays' 0 ' --ntasks=5 --nodes=2 program$' \
+    in_slurm env SLURM_DISTRIBUTION=cyclic $run --dry-run --bind none -n 5 program
 check 'GPUs of an allocation are divided' 0 ' --gpus-per-task=2 program$' in_slurm env SLURM_GPUS_ON_NODE=8 $run --dry-run --bind none program
 check 'cores of a task are passed on' 0 ' --cpus-per-task=6 ' in_slurm env SLURM_CPUS_PER_TASK=6 $run --dry-run program
 check 'an allocation whose srun does not fit' 0 'mpirun -n 8 program$' in_slurm env PATH="$folder:$PATH" sh -c 'printf "#!/bin/sh\necho none >&2\n" >$0/srun; exec "$@"' "$folder" $run --dry-run program

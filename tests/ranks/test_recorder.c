@@ -6,11 +6,14 @@
 #include "core/raw_text.h"
 #include "core/recorder.h"
 #include <olympus.h>
-#include <pthread.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -- the writer ----------------------------------------------------------------------------------------------------- */
@@ -82,6 +85,50 @@ static void handlers_of_the_program_stay(void **state)
     assert_ptr_equal(now.sa_handler, catch_it);
     signal(SIGFPE, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
+}
+
+/* A child that is told to end `after` nanoseconds later, while it writes its record. */
+static void write_and_be_ended(const char *folder, long after)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        timer_t timer;
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};
+        struct itimerspec when = {.it_value = {.tv_nsec = after}};
+        setenv("OLYMPUS_RECORDER", "1000", 1);
+        setenv("OLYMPUS_RECORDER_DIR", folder, 1);
+        oly_init(NULL, NULL);
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, NULL) != 0)
+            _exit(3);
+        oly_recorder_dump(OLY_RECORDER_ASKED, "the test");
+        for (;;)
+            pause();
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGTERM);
+}
+
+static void a_signal_waits_for_the_file(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/olympus-recorder-test-XXXXXX", path[400];
+    assert_non_null(mkdtemp(folder));
+    for (int k = 0; k < 24; k++) {
+        write_and_be_ended(folder, 20000 * (1 + k));
+        DIR *d = opendir(folder);
+        assert_non_null(d);
+        for (struct dirent *e; (e = readdir(d));) {
+            if (!strstr(e->d_name, "recorder"))
+                continue;
+            if (strstr(e->d_name, ".new"))
+                fail_msg("after %d us %s is left, half written", 20 * (1 + k), e->d_name);
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+            assert_int_equal(unlink(path), 0);
+        }
+        closedir(d);
+    }
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* -- programs that fail ----------------------------------------------------------------------------------------------- */
@@ -161,6 +208,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(numbers_are_written_without_printf),
         cmocka_unit_test(nothing_is_written_before_the_start),
         cmocka_unit_test(handlers_of_the_program_stay),
+        cmocka_unit_test(a_signal_waits_for_the_file),
     };
     if (argc < 3)
         return CHECK_MAIN(tests);

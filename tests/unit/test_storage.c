@@ -107,7 +107,7 @@ static void failures_name_path_and_reason(void **state)
     expect_failure(oly_file_open(folder, &file, &facts), "it is a folder, not a regular file");
     expect_failure(oly_file_open("/dev/null", &file, &facts), "/dev/null: it is a device");
     assert_int_equal(put("a", "x", false), OLY_OK);
-    expect_failure(oly_file_create(in_folder("a"), 0666, &file), "File exists");
+    expect_failure(oly_file_create(in_folder("a"), in_folder("a"), 0666, &file), "File exists");
     assert_int_equal(oly_file_may_replace(in_folder("a"), &exists), OLY_OK);
     assert_true(exists);
     assert_int_equal(oly_file_may_replace(in_folder("b"), &exists), OLY_OK);

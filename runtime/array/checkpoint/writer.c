@@ -105,7 +105,7 @@ static oly_status write_file(oly_save_job *job, oly_saved_part *p, const char *h
     int file;
     char path[OLY_CHECKPOINT_PATH];
     OLY_TRY(oly_checkpoint_file(job->path, p->about.file, path));
-    OLY_TRY(oly_file_create(path, 0666, &file));
+    OLY_TRY(oly_file_create(path, path, 0666, &file));
     oly_status st = fill_file(job, p, path, file, host), closed = oly_file_close(file, path);
     return st != OLY_OK ? st : closed;
 }
@@ -196,7 +196,7 @@ static oly_status write_manifest(oly_save_job *job)
     OLY_TRY(oly_manifest_read(job->text.chars, job->text.length, &m)); /* no rank has left anything out */
     oly_manifest_free(&m);
     OLY_TRY(oly_checkpoint_file(job->path, "manifest", path));
-    OLY_TRY(oly_file_create(path, 0666, &file));
+    OLY_TRY(oly_file_create(path, path, 0666, &file));
     oly_status st = oly_file_write(file, path, job->text.chars, job->text.length, 0);
     if (st == OLY_OK)
         st = oly_file_sync(file, path);

@@ -114,7 +114,7 @@ static oly_status average_and_draw(const char *path, oly_array x, const oly_fram
     if (st == OLY_OK && oly_process_index() == w->process)
         st = draw(path, &f, &means, is_automatic(o));
     oly_release(means.mean);
-    return oly_unanimous(w->agreeing, st, "writing the picture");
+    return oly_unanimous(w->agreeing, st);
 }
 
 static oly_status write_path(const char *path, oly_array x, const oly_frame_options *o, const oly_one_writer *w)

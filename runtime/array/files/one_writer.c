@@ -27,22 +27,28 @@ oly_status oly_one_writer_of(oly_array x, oly_one_writer *w)
     return w->agreeing ? OLY_OK : oly_kept_status();
 }
 
+typedef struct outcome {
+    int32_t status;
+    char text[512];
+} outcome;
+
 oly_status oly_tell_outsiders(oly_array x, const oly_one_writer *w, const char *path, oly_status st, const char *what)
 {
     if (!w->leaves_out)
         return st;
     uint64_t origin = oly_origin_of(x), id = origin ? oly_hash_text(origin, path) : 0;
-    int32_t status = (int32_t)st;
+    outcome o = {.status = (int32_t)st};
     if (w->process == oly_process_index()) {
+        if (st != OLY_OK)
+            snprintf(o.text, sizeof o.text, "%s", oly_pending_message());
         bool *has_part = oly_mesh_has(x->sharding->mesh);
-        oly_values_keep(id, &status, sizeof status, has_part);
+        oly_values_keep(id, &o, sizeof o, has_part);
         oly_release(has_part);
     }
     if (w->takes_part)
         return st;
-    OLY_TRY(oly_values_ask(w->process, id, &status, sizeof status, what));
-    return status == OLY_OK ? OLY_OK
-                            : oly_fail((oly_status)status, "%s failed on rank %d, which says why", what, w->process);
+    OLY_TRY(oly_values_ask(w->process, id, &o, sizeof o, what));
+    return o.status == OLY_OK ? OLY_OK : oly_fail((oly_status)o.status, "%s (on rank %d)", o.text, w->process);
 }
 
 oly_status oly_array_has_value(oly_array x)
@@ -83,7 +89,7 @@ static oly_status create_beside(const char *path, char *name, size_t size, int *
     for (int k = 0;; k++) {
         unsigned long number = (unsigned long)now.tv_nsec * 31 + (unsigned long)getpid() * 1000003 + ++made;
         snprintf(name, size, "%s.%lx", path, number);
-        oly_status st = oly_file_create(name, 0666, file);
+        oly_status st = oly_file_create(name, path, 0666, file);
         oly_file_facts facts;
         if (st == OLY_OK || k == 100 || oly_storage_get()->lstat(name, &facts) != 0)
             return st;

@@ -302,7 +302,7 @@ oly_status oly_picture_means_of(oly_array x, const oly_frame *f, oly_mesh agreei
     oly_status st = divide(&a);
     if (st == OLY_OK)
         st = average_here(&a);
-    st = oly_unanimous(agreeing, st, "averaging a picture");
+    st = oly_unanimous(agreeing, st);
     if (st == OLY_OK && a.here < a.n)
         st = collect(&a, root);
     if (st == OLY_OK && oly_process_index() == root)

@@ -31,11 +31,7 @@ static oly_status create(oly_new_file *f, int64_t size, uint64_t number)
     OLY_TRY(oly_file_may_replace(f->path, &exists));
     OLY_TRY(name_temporary(f, number));
     oly_leftovers_remove(f->path);
-    oly_status st = oly_file_create(f->temporary, 0666, &f->file);
-    if (st != OLY_OK) { /* the name that the user knows */
-        oly_drop_message();
-        return oly_file_fail("write", f->path, f->file);
-    }
+    OLY_TRY(oly_file_create(f->temporary, f->path, 0666, &f->file));
     f->made = true;
     return oly_file_truncate(f->file, f->path, size);
 }

@@ -186,10 +186,7 @@ static oly_status create(const pieces *p, int k, oly_vti_field *fields)
     bool exists;
     OLY_TRY(oly_file_may_replace(q->name, &exists));
     oly_leftovers_remove(q->name);
-    if (oly_file_create(q->temporary, 0666, &file) != OLY_OK) { /* the name that the user knows */
-        oly_drop_message();
-        return oly_file_fail("write", q->name, file);
-    }
+    OLY_TRY(oly_file_create(q->temporary, q->name, 0666, &file));
     q->made = true;
     oly_vti v = image_of(p->g, q, fields);
     oly_vti_place(&v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OLYMPUS_CHECK_NANS. An operation makes a NaN if its result has one and none of its operands has: only such an operation is named, so
- * the order in which checks run does not matter. */
+/* OLYMPUS_CHECK_NANS. An operation makes a NaN if its result has one and none of its operands has: only such an operation is named.
+ * Its check comes before all other effects that come after it in the program. */
 #include "array/inside/nans.h"
 #include "array/inside/first.h"
 #include "array/inside/inside.h"
@@ -146,12 +146,35 @@ static bool computes(const oly_node *n)
     }
 }
 
+/* What has been added for node k, from added[k] on, comes right after it: effects happen in the order of nodes, and no later one after a
+ * check that fails. */
+static oly_status move_checks(const marking *m, const int *added)
+{
+    oly_graph *g = m->g;
+    oly_node **ordered;
+    int n = 0;
+    OLY_ARENA_LIST(&g->arena, ordered, g->n_nodes);
+    for (int k = 0; k < m->n; k++) {
+        ordered[n++] = g->nodes[k];
+        for (int j = added[k]; j < added[k + 1]; j++)
+            ordered[n++] = g->nodes[j];
+    }
+    for (int k = 0; k < n; k++) {
+        g->nodes[k] = ordered[k];
+        g->nodes[k]->index = k;
+    }
+    return OLY_OK;
+}
+
 static oly_status check_graph(oly_graph *g)
 {
     marking m = {.g = g, .n = g->n_nodes};
+    int *added;
     OLY_ARENA_LIST(&g->arena, m.bad, m.n);
+    OLY_ARENA_LIST(&g->arena, added, m.n + 1);
     for (int k = 0; k < m.n; k++) {
         oly_graph *const *graphs;
+        added[k] = g->n_nodes;
         for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--) {
             OLY_TRY(check_graph(graphs[j]));
             g->has_effects = g->has_effects || graphs[j]->has_effects;
@@ -159,7 +182,8 @@ static oly_status check_graph(oly_graph *g)
         if (computes(g->nodes[k]) && may_have(g->nodes[k]))
             OLY_TRY(check_node(&m, g->nodes[k]));
     }
-    return OLY_OK;
+    added[m.n] = g->n_nodes;
+    return move_checks(&m, added);
 }
 
 oly_status oly_check_nans(oly_graph *g)

@@ -41,6 +41,21 @@ static oly_status types_differ(const card *zero, int rank, const card *other)
                     rank, oly_type_short(&b));
 }
 
+/* The message of process r, whose status is not OLY_OK, on all; a process that failed itself keeps its own. */
+static oly_status share_error(int r, oly_status theirs, oly_status mine)
+{
+    char text[512] = "", *texts = oly_calloc((size_t)oly_mesh_processes(), sizeof text);
+    if (!texts)
+        return oly_between_give_up(oly_out_of_memory(sizeof text * (size_t)oly_mesh_processes(), "a message"));
+    if (mine != OLY_OK)
+        snprintf(text, sizeof text, "%s", oly_pending_message());
+    oly_status st = oly_between_gather(text, sizeof text, texts);
+    if (st == OLY_OK && mine == OLY_OK)
+        st = oly_fail(theirs, "%s (on rank %d)", texts + (size_t)r * sizeof text, r);
+    oly_release(texts);
+    return mine != OLY_OK ? mine : st;
+}
+
 /* The cards of all processes, compared; the caller releases *all. `mine` is what this process has to say of itself. */
 static oly_status show_cards(const card *own, oly_status mine, card **all)
 {
@@ -53,9 +68,7 @@ static oly_status show_cards(const card *own, oly_status mine, card **all)
     OLY_TRY(oly_between_gather(&shown, sizeof shown, *all));
     for (int r = 0; r < n; r++)
         if ((*all)[r].failed != OLY_OK)
-            return mine != OLY_OK
-                       ? mine
-                       : oly_fail((oly_status)(*all)[r].failed, "this call failed on rank %d, which says why", r);
+            return share_error(r, (oly_status)(*all)[r].failed, mine);
     for (int r = 1; r < n; r++)
         if (!same_type(&(*all)[0], &(*all)[r]))
             return types_differ(&(*all)[0], r, &(*all)[r]);

@@ -107,7 +107,7 @@ static oly_status from_callback(oly_sharding sharding, oly_dtype dtype, int rank
     if (oly_trace_current())
         return oly_fail(OLY_TRACE, "a function is being recorded: make the array before it is called");
     oly_status st = fill(sharding, &type, function, user, x);
-    st = oly_unanimous(sharding->mesh, st, "oly_from_callback");
+    st = oly_unanimous(sharding->mesh, st);
     return st == OLY_OK ? oly_note_made(*x, 31) : st;
 }
 

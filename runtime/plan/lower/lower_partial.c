@@ -252,7 +252,7 @@ static double part_size(const oly_layout *l)
 /* Is a value the same along dimension d, because it is a broadcast of one without it? What moves is that one. */
 static bool repeats_along(const oly_node *n, int d)
 {
-    bool repeated = n->op == OLY_OP_broadcast;
+    bool repeated = oly_ops[n->op].lowering == OLY_LOWER_VIEW && oly_ops[n->op].detail == OLY_VIEW_BROADCAST;
     for (int k = 0; repeated && k < n->in[0]->type.rank; k++)
         repeated = n->params.axes[k] != d || n->in[0]->type.shape[k] != n->type.shape[d];
     return repeated;
