@@ -106,6 +106,13 @@ static int restore(oly_array *u, const settings *s)
         return 0;
     }
     oly_restore(s->checkpoint, OLY_NAMES("u"), OLY_OUT(*u), .step = &step);
+    if (step > s->steps) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "heat2d: the newest checkpoint is of step %" PRId64 ", beyond --steps %d\n", step,
+                    s->steps);
+        oly_finalize();
+        exit(2);
+    }
     if (oly_process_index() == 0)
         fprintf(stderr, "heat2d: going on from step %" PRId64 "\n", step);
     return (int)step;
@@ -251,6 +258,8 @@ static settings options(int argc, char **argv)
         }
     }
     if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc || (s.restart && !s.checkpoint)) {
+        if (s.restart && !s.checkpoint)
+            fprintf(stderr, "heat2d: --restart needs --checkpoint DIR\n");
         usage(stderr);
         exit(2);
     }

@@ -63,6 +63,13 @@ static int restore(oly_array *w, oly_array *b)
         return 0;
     }
     oly_restore(settings.checkpoint, OLY_NAMES("w", "b"), OLY_OUT(*w, *b), .step = &step);
+    if (step > settings.steps) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "train: the newest checkpoint is of step %" PRId64 ", beyond --steps %d\n", step,
+                    settings.steps);
+        oly_finalize();
+        exit(2);
+    }
     if (oly_process_index() == 0)
         fprintf(stderr, "train: going on from step %" PRId64 "\n", step);
     return (int)step;
@@ -153,6 +160,8 @@ static void options(int argc, char **argv)
     }
     if (bad || settings.steps < 1 || settings.every < 1 || optind < argc ||
         (settings.restart && !settings.checkpoint)) {
+        if (settings.restart && !settings.checkpoint)
+            fprintf(stderr, "train: --restart needs --checkpoint DIR\n");
         usage(stderr);
         exit(2);
     }

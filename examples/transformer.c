@@ -135,6 +135,13 @@ static int restore(oly_array *state)
         return 0;
     }
     oly_restore_arrays(settings.checkpoint, TEXT, names, TEXT, state, .step = &step);
+    if (step > settings.steps + 1) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "transformer: the newest checkpoint is of step %" PRId64 ", beyond --steps %d\n", step,
+                    settings.steps);
+        oly_finalize();
+        exit(2);
+    }
     if (oly_process_index() == 0)
         fprintf(stderr, "transformer: going on from step %" PRId64 "\n", step);
     return (int)step;
@@ -188,6 +195,8 @@ static void options(int argc, char **argv)
     }
     if (bad || settings.steps < 0 || settings.every < 1 || optind < argc ||
         (settings.restart && !settings.checkpoint)) {
+        if (settings.restart && !settings.checkpoint)
+            fprintf(stderr, "transformer: --restart needs --checkpoint DIR\n");
         usage(stderr);
         exit(2);
     }

@@ -125,7 +125,7 @@ OLY_API oly_status oly_save_csv_with(const char *path, oly_array x, oly_csv_opti
 #define oly_save_csv_(path, x, ...) OLY_AT_AS(oly_save_csv, oly_save_csv_with)(path, x, OLY_CSV_OPTIONS(__VA_ARGS__))
 
 /* A matrix from such a file: oly_load_csv("table.csv", OLY_FLOAT32, oly_named(mesh, "i"), .header_lines = 1). Every process reads its
- * rows. Lines that are empty, or only comments, are no rows; spaces around numbers are skipped, "nan" and "inf" are numbers.
+ * rows. Lines that are empty, or only comments, are no rows, and at least one row must be there, as it tells the columns; spaces around numbers are skipped, "nan" and "inf" are numbers.
  *   dtype     of the result, real; the numbers must be of it: "2.5" is no int32, 300 no uint8
  *   sharding  as oly_load_npy
  *   returns   [rows, columns], also where there is one column

@@ -259,22 +259,30 @@ static guest *leader_of(uint32_t process)
                                                                 : NULL;
 }
 
-/* The job is over: everybody ends his process, but for the one that has ended the job and exits by itself. The first who is still
- * there says why. */
+static bool is_there(int process, int but)
+{
+    return meeting.of[process] && !meeting.gone[process] && process != but;
+}
+
+/* Is it the first of its node that is there and has not finished? */
+static bool speaks(int process, int but)
+{
+    bool first = !meeting.of[process]->bye;
+    for (int k = 0; k < process && first; k++)
+        first = !is_there(k, but) || meeting.of[k]->bye || meeting.of[k]->node != meeting.of[process]->node;
+    return first;
+}
+
+/* The job is over: everybody ends his process, but for the one that has ended the job and exits by itself. On each node one of those who
+ * are still there says why: terminals of other hosts show only their own. */
 static void end_all(const char *text, int but)
 {
     if (meeting.ended)
         return;
     meeting.ended = true;
-    bool said = text[0] == 0;
-    for (int k = 0; k < meeting.n; k++) {
-        guest *g = meeting.of[k];
-        if (!g || meeting.gone[k] || k == but)
-            continue;
-        bool says = !said && !g->bye;
-        said = said || says;
-        send_text(g, OLY_WIRE_END, text, says);
-    }
+    for (int k = 0; k < meeting.n; k++)
+        if (is_there(k, but))
+            send_text(meeting.of[k], OLY_WIRE_END, text, text[0] && speaks(k, but));
 }
 
 /* Has everybody finished who must before this one may leave? Process 0's olymeet carries the messages of all, the first of a node

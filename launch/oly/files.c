@@ -12,6 +12,23 @@
 #include <unistd.h>
 #include <zlib.h>
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool tool_is_timeline_name(const char *path)
+{
+    return ends_with(path, ".json") || ends_with(path, ".json.gz");
+}
+
+bool tool_is_timeline(const char *path)
+{
+    struct stat s;
+    return tool_is_timeline_name(path) && stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
 static oly_status no_memory(size_t bytes, const char *path)
 {
     return oly_fail(OLY_MEMORY, "%s: no memory for %s", path, oly_size_text_of(bytes).chars);

@@ -53,7 +53,8 @@ static const struct subcommand {
      "  --html PAGE   a web page; of a timeline (.json, .json.gz) or of plans (oly plan --json), too, alone or "
      "together\n"
      "  --source DIR  where the page finds the sources that its lines lead to (the current folder, and those below)\n"},
-    {"status", status_main, "[JOB] [--dump] [--json]", "what the ranks of a running job are doing",
+    {"status", status_main, "[JOB] [--dump] [--events N] [--hosts HOST,... | --here] [--json]",
+     "what the ranks of a running job are doing",
      "Asks each rank of this user's jobs on this host: what it waits for and since when, its last events, its memory. "
      "The job is not\n"
      "disturbed: a thread that sleeps otherwise answers, even if the program hangs. Without JOB: the list of jobs, and "

@@ -30,6 +30,9 @@ void tool_end_of_options(int *argc, char **argv);
 const char *tool_unknown_option(int argc, char **argv);
 
 /* -- files and programs (files.c) ------------------------------------------------------------------------------------- */
+/* Is it a timeline that is there: a regular file NAME.json or NAME.json.gz? */
+bool tool_is_timeline(const char *path);
+bool tool_is_timeline_name(const char *path);
 /* A whole file, unpacked if it is compressed, at most this long; fails OLY_IO, OLY_PARSE, OLY_MEMORY. The caller frees *text. */
 oly_status tool_read(const char *path, size_t most, char **text, size_t *length);
 /* Writes a file in one go: all of it or nothing is there. "-": standard output. */

@@ -452,6 +452,10 @@ static int take_argument(const char *path, paths *p, page_parts *parts, const wi
         return collect_prefix(p, path) ? 0 : tool_fail("%s: no such file or folder", path);
     if (S_ISDIR(s.st_mode))
         return collect(p, path) ? 0 : tool_fail("%s: this folder cannot be read, or has too many files", path);
+    if (tool_is_timeline(path) && !w->html)
+        return tool_fail(
+            "%s: a timeline, not a flight recorder: oly trace %s sums it up, --html PAGE makes a page of it", path,
+            path);
     if (is_recorder_name(name) || !w->html)
         return add_path(p, "", path) ? 0 : tool_fail("too many files");
     return page_add_file(parts, path) == OLY_OK ? 0 : tool_fail_pending();

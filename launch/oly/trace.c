@@ -4,24 +4,13 @@
 #include "oly.h"
 #include "page.h"
 #include "trace_summary.h"
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-static bool is_timeline(const char *path)
-{
-    struct stat s;
-    bool named = ends_with(path, ".json") || ends_with(path, ".json.gz");
-    return named && stat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
 
 static int sum_up(const char *path, const char *html)
 {
@@ -48,6 +37,23 @@ static bool make_absolute(char *to, size_t size, const char *path)
     return getcwd(here, sizeof here) && snprintf(to, size, "%s/%s", here, path) < (int)size;
 }
 
+/* The ranks of a job that fails write a part each, FILE.rank0.json of FILE.json: the first of those that are there; to be freed. */
+static char *first_part(const char *path, time_t since)
+{
+    const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
+    int before = dot ? (int)(dot - path) : (int)strlen(path);
+    char pattern[4300], *first = NULL;
+    glob_t found = {0};
+    struct stat s;
+    snprintf(pattern, sizeof pattern, "%.*s.rank*%s", before, path, dot ? dot : "");
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t k = 0; k < found.gl_pathc && !first; k++)
+            if (stat(found.gl_pathv[k], &s) == 0 && s.st_mtime >= since)
+                first = strdup(found.gl_pathv[k]);
+    globfree(&found);
+    return first;
+}
+
 static int run_traced(char **command, const char *file, const char *html)
 {
     char path[4200];
@@ -57,14 +63,22 @@ static int run_traced(char **command, const char *file, const char *html)
     bool was = stat(path, &before) == 0;
     setenv("OLYMPUS_TIMELINE", path, 1);
     setenv("OMPI_MCA_mca_base_env_list", "OLYMPUS_TIMELINE", 0); /* mpirun passes it to other hosts */
+    time_t began = time(NULL);
     int status = tool_run(command, -1, -1);
     fflush(stdout);
     if (status == 127)
         return 127;
     if (stat(path, &after) != 0 || (was && after.st_mtime == before.st_mtime && after.st_size == before.st_size &&
                                     after.st_ino == before.st_ino)) {
-        tool_fail("%s wrote no timeline (status %d); is it a program of Olympus, and does it reach oly_finalize?",
-                  command[0], status);
+        char *part = first_part(path, began);
+        if (part)
+            tool_fail(
+                "the job of %s ended early (status %d): each rank wrote its own part, as %s; oly trace %s sums it up",
+                command[0], status, part, part);
+        else
+            tool_fail("%s wrote no timeline (status %d); is it a program of Olympus, and does it reach oly_finalize?",
+                      command[0], status);
+        free(part);
         return status ? status : TOOL_FAILED;
     }
     printf("\ntimeline: %s; open it at https://ui.perfetto.dev (Open trace file) or chrome://tracing, or as a page: "
@@ -89,14 +103,14 @@ int trace_main(int argc, char **argv)
     at += at < argc && strcmp(argv[at], "--") == 0;
     if (at == argc)
         return tool_usage("which program, or which timeline?");
-    if (is_timeline(argv[at])) {
+    if (tool_is_timeline(argv[at])) {
         if (at + 3 == argc && strcmp(argv[at + 1], "--html") == 0)
             html = argv[at + 2];
         else if (at + 1 != argc)
             return tool_usage("unexpected argument %s", argv[at + 1]);
         return sum_up(argv[at], html);
     }
-    if (ends_with(argv[at], ".json") || ends_with(argv[at], ".json.gz"))
+    if (tool_is_timeline_name(argv[at]))
         return tool_fail("%s: no such file", argv[at]);
     return run_traced(argv + at, file, html);
 }

@@ -14,20 +14,28 @@ static int character(const unsigned char *s)
     return surrogate || tall || overlong ? 0 : n;
 }
 
+/* Bytes of the characters from s on that are written as they are. */
+static size_t plain_bytes(const unsigned char *s)
+{
+    size_t n = 0;
+    for (int more = 1; s[n] >= 0x20 && s[n] != '"' && s[n] != '\\' && more; n += (size_t)more)
+        more = character(s + n);
+    return n;
+}
+
 void oly_json_quote(oly_text *t, const char *text)
 {
-    oly_text_add(t, "\"");
+    oly_text_add_chars(t, "\"", 1);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int n = character(s);
+        size_t n = plain_bytes(s);
+        oly_text_add_chars(t, (const char *)s, n);
+        s += n;
         if (*s == '"' || *s == '\\')
-            oly_text_add(t, "\\%c", *s);
-        else if (n == 0)
-            oly_text_add(t, "\\ufffd");
-        else if (*s < 0x20)
-            oly_text_add(t, "\\u%04x", *s);
-        else
-            oly_text_add_chars(t, (const char *)s, (size_t)n);
-        s += n ? n : 1;
+            oly_text_add(t, "\\%c", *s++);
+        else if (*s && *s < 0x20)
+            oly_text_add(t, "\\u%04x", *s++);
+        else if (*s)
+            oly_text_add(t, "\\ufffd"), s++;
     }
-    oly_text_add(t, "\"");
+    oly_text_add_chars(t, "\"", 1);
 }

@@ -2,6 +2,7 @@
 /* Text that grows, and sizes in words. Callable from every layer. */
 #include "core/text.h"
 #include "core/error.h"
+#include "core/raw_text.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,17 @@ void oly_text_add_chars(oly_text *text, const char *chars, size_t n)
         memcpy(text->chars + text->length, chars, n);
     text->length += n;
     text->chars[text->length] = 0;
+}
+
+void oly_text_add_string(oly_text *text, const char *chars)
+{
+    oly_text_add_chars(text, chars, strlen(chars));
+}
+
+void oly_text_add_int(oly_text *text, int64_t value)
+{
+    char digits[24];
+    oly_text_add_chars(text, digits, oly_raw_digits(digits, value));
 }
 
 static void add(oly_text *text, const char *format, va_list arguments)

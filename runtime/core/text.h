@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct oly_text {
     char *chars; /* owned; NULL when empty, else terminated */
@@ -18,6 +19,9 @@ void oly_text_add_v(oly_text *text, const char *format, va_list arguments);
 /* Like the program's own printf, with the decimal point of its locale. All others write "0.5" in every locale. */
 void oly_text_add_local(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oly_text_add_chars(oly_text *text, const char *chars, size_t n);
+/* Without printf, for texts of millions of parts. */
+void oly_text_add_string(oly_text *text, const char *chars);
+void oly_text_add_int(oly_text *text, int64_t value);
 void oly_text_repeat(oly_text *text, const char *chars, int n);
 void oly_text_free(oly_text *text);
 /* "" for empty. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks Kubernetes manifests offline: check_manifests.py FILE... Each document against the schema of its kind in
-schemas/manifests.json, and what a schema cannot say: that the numbers of processes agree, and that what is referred to is there.
+"""Checks Kubernetes manifests offline: check_manifests.py [--together] FILE... Each document against the schema of its kind in
+schemas/manifests.json, and what a schema cannot say: that the numbers of processes agree, and that what is referred to is there;
+--together: also what one document says of another, which must be in one of the files.
 Prints a line per document; exit status 1 if one is wrong, 77 without the packages yaml and jsonschema."""
 import json
 import os
@@ -74,16 +75,36 @@ def meaning_errors(document):
         arguments = specs["Launcher"]["template"]["spec"]["containers"][0]["args"]
         ranks = int(arguments[arguments.index("-n") + 1])
         return [] if ranks == specs["Worker"]["replicas"] * spec["slotsPerWorker"] else [f"{ranks} ranks, but other slots"]
+    if kind == "PersistentVolumeClaim":
+        return [] if "ReadWriteMany" in spec["accessModes"] else ["pods of several nodes cannot write to it (ReadWriteMany)"]
     return []
 
 
-def main(paths):
+REFERENCES = {"claimName": "PersistentVolumeClaim", "serviceAccountName": "ServiceAccount", "subdomain": "Service"}
+
+
+def references(part):
+    """The (kind, name) of every document that this part of one refers to."""
+    found = []
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+        if key in REFERENCES:
+            found.append((REFERENCES[key], value))
+        elif isinstance(value, (dict, list)):
+            found += references(value)
+    return found
+
+
+def main(arguments):
+    paths = [a for a in arguments if a != "--together"]
+    documents = [(path, d) for path in paths for d in yaml.safe_load_all(open(path))]
+    there = {(d.get("kind"), d.get("metadata", {}).get("name")) for _, d in documents} if "--together" in arguments else None
     wrong = 0
-    for path in paths:
-        for document in yaml.safe_load_all(open(path)):
-            errors = schema_errors(document) or meaning_errors(document)
-            wrong += bool(errors)
-            print(f"{os.path.basename(path)}: {document.get('kind')}: {'; '.join(errors) or 'ok'}")
+    for path, document in documents:
+        errors = schema_errors(document) or meaning_errors(document)
+        if there is not None:
+            errors = errors + [f"no {kind} {name}" for kind, name in references(document) if (kind, name) not in there]
+        wrong += bool(errors)
+        print(f"{os.path.basename(path)}: {document.get('kind')}: {'; '.join(errors) or 'ok'}")
     return 1 if wrong else 0
 
 

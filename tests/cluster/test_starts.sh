@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=240.  The same program, started in every way on four virtual hosts: mpirun, olyrun --hosts, by hand, as the pods of an
-# indexed Job; and by Slurm: srun, salloc with mpirun and olyrun, srun without PMI. Skipped where a machine cannot have hosts or Slurm.
+# run: one=cluster timeout=240.  The same program, started in every way on four virtual hosts: mpirun, olyrun --hosts, olyrun with the
+# node file of PBS, by hand, as the pods of an indexed Job; and by Slurm: srun, salloc with mpirun and olyrun, srun without PMI. Skipped
+# where a machine cannot have hosts or Slurm.
 # A line per check.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,6 +23,8 @@ is_right() {
     [ "$status" = 0 ] && [ "$(grep -c 'got result: -0.12398731708526611' "$scratch/out")" = "$1" ] &&
         diff <(grep '^device' "$scratch/out" | sort) <(grep '^device' tests/expected/toy.txt)
 }
+# on_hosts TEXT...: the lines "on TEXT" are these, in any order.
+on_hosts() { [ "$status" = 0 ] && diff <(sed -n 's/^on //p' "$scratch/out" | sort) <(printf '%s\n' "$@"); }
 says() { grep -qE "$1" "$scratch/out"; }
 
 # -- by hand -----------------------------------------------------------------------------------------------------------------
@@ -91,6 +94,21 @@ if [ $mpi = open ]; then
     check 'olyrun --hosts, divided evenly' is_right 4
     run h1 BUILD="$build" launch/olyrun -n 4 --hosts h3,h4 --time 2 sleep 60
     check 'olyrun --hosts --time' test $status = 124
+    # All ranks on one host would compute the same, so the hosts themselves are looked at.
+    # shellcheck disable=SC2016 # for the shell on each host
+    where='"$(hostname) $OLYMPUS_NUM_CPU_DEVICES"'
+    run h3 BUILD="$build" MPIRUN="'mpirun --host h3:2,h4:2'" launch/olyrun -n 4 -d 2 sh -c "'echo on $where'"
+    check 'olyrun: devices reach the hosts that MPIRUN names' on_hosts 'h3 2' 'h3 2' 'h4 2' 'h4 2'
+    printf '%s slots=2\n' h2 h4 >"$scratch/hostfile"
+    run h1 BUILD="$build" OMPI_MCA_orte_default_hostfile="$scratch/hostfile" launch/olyrun -n 4 -d 2 "$toy"
+    check 'olyrun: and those of a host file' is_right 4
+    printf '%s\n' h1 h2 h1 h4 >"$scratch/nodes"
+    run h1 BUILD="$build" PBS_NODEFILE="$scratch/nodes" launch/olyrun -d 2 sh -c "'echo on $where'"
+    check 'PBS: olyrun starts a rank for each line of the node file, on its host' on_hosts 'h1 2' 'h1 2' 'h2 2' 'h4 2'
+    run h1 BUILD="$build" PBS_NODEFILE="$scratch/nodes" launch/olyrun -d 2 "$toy"
+    check 'PBS: and they are one job' is_right 4
+    run h1 BUILD="$build" PBS_NODEFILE="$scratch/nodes" launch/olyrun -n 6 -d 1 sh -c "'echo on $where'"
+    check 'PBS: another number of ranks is divided evenly' on_hosts 'h1 1' 'h1 1' 'h2 1' 'h2 1' 'h4 1' 'h4 1'
 fi
 
 # -- Slurm -----------------------------------------------------------------------------------------------------------------------
@@ -112,6 +130,9 @@ if [ $mpi = open ]; then
     check 'salloc: olyrun does not miss ranks that it cannot see' test "$status $(grep -c awake "$scratch/out")" = '0 2'
     run h1 BUILD="$build" salloc -N 2 -n 4 launch/olyrun --dry-run "$toy"
     check 'salloc: olyrun chooses srun' says 'srun --mpi=pmix --kill-on-bad-exit=1 --ntasks=4 --nodes=2 --ntasks-per-node=2'
+    run h1 BUILD="$build" salloc --exclusive -N 2 -n 5 launch/olyrun -d 2 sh -c "'echo on $where'"
+    check 'salloc: olyrun shares five tasks among two nodes' on_hosts 'h1 2' 'h1 2' 'h1 2' 'h2 2' 'h2 2'
+    check 'salloc: without an option that srun ignores' sh -c "! grep -i 'warning' '$scratch/out'"
     run h1 OLYMPUS_NUM_CPU_DEVICES=2 OLYMPUS_SECRET=geheim OLYMPUS_COORDINATOR=h1 OLYMPUS_NUM_PROCESSES=4 \
         srun --mpi=none -N 2 --ntasks-per-node 2 --distribution=block sh -c "'OLYMPUS_PROCESS_ID=\$SLURM_PROCID exec $toy'"
     check 'srun without PMI: by hand' is_right 4

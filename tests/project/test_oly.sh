@@ -64,6 +64,9 @@ run 'a timeline of odd numbers' 0 'odd.json: ' -- trace "$folder/odd.json"
 echo '{"a": 1}' >"$folder/none.json"
 run 'no timeline' 1 'none.json: this is no timeline' -- trace "$folder/none.json"
 run 'no timeline is written' 1 'wrote no timeline' -- trace -o "$folder/x.json" /bin/true
+OLYMPUS_NUM_CPU_DEVICES=4 run 'a job that crashes leaves parts' 139 'each rank wrote its own part, as .*/parts.rank0.json; oly trace .* sums it up' -- trace -o "$folder/parts.json" "$build/tests/test_recorder" crash 0
+run 'a part is summed up' 0 'parts.rank0.json: 1 rank' -- trace "$folder/parts.rank0.json"
+run 'a timeline is no flight recorder' 1 'timeline.json: a timeline, not a flight recorder: oly trace ' -- report "$folder/timeline.json"
 run 'a program that does not exist' 127 'cannot run' -- trace -o "$folder/x.json" "$folder/nothing"
 
 echo "CHECK: $passed passed, $failed failed, 0 skipped"

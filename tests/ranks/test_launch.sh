@@ -51,6 +51,21 @@ check 'a failure of apt-get is told' 1 'apt-get failed' env apt_status=100 PATH=
 stand_in sudo 'shift; exec "$@"'
 check 'a user with sudo installs' 0 '^installing: libhwloc-dev$' env user=1000 PATH="$folder:$PATH" $install
 
+# A Python of the user's gets by pip what it lacks; where that fails, tests are skipped, and it is no error.
+stand_in pkg-config ''
+stand_in python 'case $1 in -c) case $2 in *numpy*) exit 0 ;; esac; exit 1 ;; esac; echo "$*" >>"$folder/pip"; exit "${pip_status:-0}"'
+export CHECK_PYTHON="$folder/python"
+peers() { PATH="$folder:$PATH" "$@" "$install" --peers; }
+check 'what a Python lacks is told by --check' 0 'python has no h5py vtk perfetto: some tests' \
+    sh -c 'PATH="$folder:$PATH" "$0" --peers --check || true' $install
+check 'which installs nothing' 1 '' test -e "$folder/pip"
+check 'a Python gets what it lacks' 0 'installing for .*python: h5py vtk perfetto$' peers env
+check 'by pip' 0 '^-m pip install --quiet h5py vtk perfetto$' cat "$folder/pip"
+check 'a pip that fails is no error' 0 'gets no h5py vtk perfetto: some tests will be skipped' peers env pip_status=1
+unset CHECK_PYTHON
+rm "$folder/pip"
+check 'without CHECK_PYTHON pip does nothing' 1 '' sh -c 'PATH="$folder:$PATH" "$0" --peers; test -e "$folder/pip"' $install
+
 run=launch/olyrun
 check 'help of olyrun' 0 'usage: olyrun .-n RANKS' $run --help
 check 'olyrun wants a number of ranks' 2 'needs a positive number' $run -n two true

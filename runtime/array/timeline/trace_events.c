@@ -10,6 +10,7 @@
 #include "array/timeline/timeline.h"
 #include "core/json_text.h"
 #include "core/machine.h"
+#include "core/raw_text.h"
 #include "device/device.h"
 #include "layout/mesh.h"
 #include <inttypes.h>
@@ -50,9 +51,19 @@ static int64_t time_of(const writer *w, int64_t ticks)
     return time > 0 ? time : 0;
 }
 
+/* As microseconds with three decimals; ns >= 0. */
+static void us_number(oly_text *t, int64_t ns)
+{
+    char decimals[4] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10), (char)('0' + ns % 10)};
+    oly_text_add_int(t, ns / 1000);
+    oly_text_add_chars(t, decimals, sizeof decimals);
+}
 static void us_text(oly_text *t, const char *key, int64_t ns)
 {
-    oly_text_add(t, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+    oly_text_add_chars(t, ",\"", 2);
+    oly_text_add_string(t, key);
+    oly_text_add_chars(t, "\":", 2);
+    us_number(t, ns);
 }
 
 /* -- events ---------------------------------------------------------------------------------------------------------------- */
@@ -69,13 +80,20 @@ static oly_status flush(writer *w, size_t most)
 
 static void open_event(writer *w, char phase, int track)
 {
-    oly_text_add(&w->text, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d", w->begun ? ",\n" : "", phase, w->rank, track);
+    oly_text_add_string(&w->text, w->begun ? ",\n{\"ph\":\"" : "{\"ph\":\"");
+    oly_text_add_chars(&w->text, &phase, 1);
+    oly_text_add_string(&w->text, "\",\"pid\":");
+    oly_text_add_int(&w->text, w->rank);
+    oly_text_add_string(&w->text, ",\"tid\":");
+    oly_text_add_int(&w->text, track);
     w->begun = true;
 }
 
 static void name(writer *w, const char *category, const char *text)
 {
-    oly_text_add(&w->text, ",\"cat\":\"%s\",\"name\":", category);
+    oly_text_add_string(&w->text, ",\"cat\":\"");
+    oly_text_add_string(&w->text, category);
+    oly_text_add_string(&w->text, "\",\"name\":");
     oly_json_quote(&w->text, text);
 }
 
@@ -91,12 +109,14 @@ static void open_slice(writer *w, int track, int64_t begin, int64_t end)
 static void argument(writer *w, const char *key)
 {
     bool first = w->text.length > 0 && w->text.chars[w->text.length - 1] == '{';
-    oly_text_add(&w->text, "%s\"%s\":", first ? "" : ",", key);
+    oly_text_add_string(&w->text, first ? "\"" : ",\"");
+    oly_text_add_string(&w->text, key);
+    oly_text_add_chars(&w->text, "\":", 2);
 }
 static void integer(writer *w, const char *key, int64_t value)
 {
     argument(w, key);
-    oly_text_add(&w->text, "%" PRId64, value);
+    oly_text_add_int(&w->text, value);
 }
 static void string(writer *w, const char *key, const char *value)
 {
@@ -105,11 +125,11 @@ static void string(writer *w, const char *key, const char *value)
 }
 static void open_arguments(writer *w)
 {
-    oly_text_add(&w->text, ",\"args\":{");
+    oly_text_add_string(&w->text, ",\"args\":{");
 }
 static void close_event(writer *w)
 {
-    oly_text_add(&w->text, "}}");
+    oly_text_add_chars(&w->text, "}}", 2);
 }
 
 static void site_arguments(writer *w, const oly_label *l)
@@ -120,7 +140,10 @@ static void site_arguments(writer *w, const oly_label *l)
     string(w, "call", l->call);
     if (!l->file[0])
         return;
-    snprintf(line, sizeof line, "%s:%d", l->file, l->line);
+    size_t n = strnlen(l->file, sizeof line - 24);
+    memcpy(line, l->file, n);
+    line[n++] = ':';
+    line[n + oly_raw_digits(line + n, l->line)] = 0;
     string(w, "line", line);
 }
 
@@ -134,7 +157,7 @@ static void label_arguments(writer *w, const oly_label *l)
         integer(w, "step", l->step);
     if (l->predicted > 0) {
         argument(w, "predicted_us");
-        oly_text_add(&w->text, "%.3f", l->predicted * 1e6);
+        us_number(&w->text, (int64_t)(l->predicted * 1e9 + 0.5));
     }
     site_arguments(w, l);
 }
