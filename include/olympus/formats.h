@@ -75,7 +75,7 @@ OLY_API oly_status oly_save_vti_with(const char *path, const char *names, int n,
 #define oly_save_vti_(path, names, n, arrays, ...)                                                                     \
     OLY_AT_AS(oly_save_vti, oly_save_vti_with)(path, names, n, arrays, OLY_OPTIONS_(oly_vti_options, __VA_ARGS__))
 
-/* A field of a .vti that oly_save_vti, or VTK without encoding and compression, has written: one piece, raw appended data. An array
+/* A field of a .vti or .pvti that oly_save_vti, or VTK without encoding and compression, has written: raw appended data. An array
  * with the grid's dimensions (those of one point are dropped in other programs' files), and one more for the components of vectors.
  *   name      of the field; NULL: the first. Fields of points, or, if there are none, of cells
  *   sharding  of the result, which is committed; NULL: uncommitted, on the default device of each process

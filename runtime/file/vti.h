@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The headers of VTK's image files (XML with appended raw data): writing those of .vti, .pvti and .pvd, and reading those of .vti.
+/* The headers of VTK's image files (XML with appended raw data): writing those of .vti, .pvti and .pvd, and reading those of .vti and .pvti.
  * VTK's x varies fastest: it is the last dimension of a row-major array, and the bytes of both are the same.
  *
  *      array     [y][x], components last        file    x y 1, tuples
@@ -59,6 +59,20 @@ void oly_pvti_text(oly_text *t, const oly_vti *whole, int n, const oly_vti_piece
 oly_status oly_pvd_text(oly_text *t, const char *old, const char *path, const char *file, double time);
 
 /* Reads the header of a .vti with raw appended data, which is not compressed. bytes: the beginning of the file, at least up to the '_'
- * of the appended data. Fields: those of the points, or, if there are none, of the cells. fails OLY_IO: what is not understood, by name. */
-oly_status oly_vti_read_head(const char *path, const char *bytes, size_t n, oly_vti *v);
+ * of the appended data. rank: of the grid; 0: as the writer noted it, or without the dimensions of one point at the end. Fields: those of
+ * the points, or, if there are none, of the cells. fails OLY_IO: what is not understood, by name. */
+oly_status oly_vti_read_head(const char *path, const char *bytes, size_t n, int rank, oly_vti *v);
+
+/* What a .pvti names: extents are VTK's, x, y, z, first and last point. */
+typedef struct oly_pvti_piece {
+    char name[OLY_VTI_NAME]; /* of its file, relative to the .pvti */
+    int64_t extent[2 * OLY_VTI_DIMENSIONS];
+} oly_pvti_piece;
+typedef struct oly_pvti {
+    int rank, n;
+    int64_t whole[2 * OLY_VTI_DIMENSIONS];
+    oly_pvti_piece *piece; /* owned */
+} oly_pvti;
+/* fails OLY_IO, as above. */
+oly_status oly_pvti_read(const char *path, const char *bytes, size_t n, oly_pvti *p);
 #endif

@@ -57,6 +57,18 @@ static bool parse_reals(const char *text, int n, double *to)
 
 /* -- tags -------------------------------------------------------------------------------------------------------- */
 
+/* An extent: first and last point along x, y, z; NULL, or what is wrong with it. */
+static const char *read_extent(const oly_xml_tag *tag, const char *name, int64_t extent[2 * OLY_VTI_DIMENSIONS])
+{
+    char value[256];
+    if (!oly_xml_attribute(tag, name, value, sizeof value) || !parse_integers(value, 2 * OLY_VTI_DIMENSIONS, extent))
+        return "not six numbers";
+    for (int axis = 0; axis < OLY_VTI_DIMENSIONS; axis++)
+        if (extent[2 * axis + 1] < extent[2 * axis] || extent[2 * axis + 1] - extent[2 * axis] > INT64_C(1) << 40)
+            return "empty";
+    return NULL;
+}
+
 static oly_status read_file_tag(reading *r, const oly_xml_tag *tag)
 {
     char value[64];
@@ -87,16 +99,13 @@ static oly_status read_image_tag(reading *r, const oly_xml_tag *tag)
 
 static oly_status read_piece_tag(reading *r, const oly_xml_tag *tag)
 {
-    char value[256];
     if (r->pieces++)
         return refuse(r, "it has several pieces");
-    if (!oly_xml_attribute(tag, "Extent", value, sizeof value) ||
-        !parse_integers(value, 2 * OLY_VTI_DIMENSIONS, r->extent))
-        return refuse(r, "the Extent of its piece is not six numbers");
-    for (int axis = 0; axis < OLY_VTI_DIMENSIONS; axis++)
-        if (r->extent[2 * axis + 1] < r->extent[2 * axis] || r->extent[2 * axis + 1] - r->extent[2 * axis] > INT64_C(1)
-                                                                                                                 << 40)
-            return refuse(r, "the Extent of its piece is empty");
+    const char *wrong = read_extent(tag, "Extent", r->extent);
+    char why[80];
+    snprintf(why, sizeof why, "the Extent of its piece is %s", wrong ? wrong : "");
+    if (wrong)
+        return refuse(r, why);
     r->extent_known = true;
     return OLY_OK;
 }
@@ -215,7 +224,7 @@ static oly_status read_tags(reading *r, const char *bytes, size_t n)
     return refuse(r, "it has no appended data");
 }
 
-oly_status oly_vti_read_head(const char *path, const char *bytes, size_t n, oly_vti *v)
+oly_status oly_vti_read_head(const char *path, const char *bytes, size_t n, int rank, oly_vti *v)
 {
     *v = (oly_vti){.field = oly_malloc(MOST_FIELDS * sizeof *v->field)};
     if (!v->field)
@@ -229,10 +238,74 @@ oly_status oly_vti_read_head(const char *path, const char *bytes, size_t n, oly_
     if (st == OLY_OK && v->n == 0)
         st = refuse(&r, "it has no arrays");
     if (st == OLY_OK)
-        settle(&r, grid_rank(bytes, (size_t)v->data, r.extent));
+        settle(&r, rank ? rank : grid_rank(bytes, (size_t)v->data, r.extent));
     if (st != OLY_OK) {
         oly_release(v->field);
         v->field = NULL;
+    }
+    return st;
+}
+
+/* -- pieces -------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_PIECES = 1 << 20 };
+
+static oly_status refuse_pieces(const char *path, const char *what, const char *why)
+{
+    return oly_fail(OLY_IO, "cannot read %s: %s%s%s", path, what, why ? " is " : "", why ? why : "");
+}
+
+static oly_status add_piece(const char *path, const oly_xml_tag *tag, oly_pvti *p)
+{
+    if (p->n == MOST_PIECES)
+        return refuse_pieces(path, "it has more than 2^20 pieces", NULL);
+    if ((p->n & (p->n - 1)) == 0) { /* no room: doubled */
+        size_t bytes = sizeof *p->piece * (p->n ? 2 * (size_t)p->n : 1);
+        oly_pvti_piece *larger = oly_realloc(p->piece, bytes);
+        if (!larger)
+            return oly_out_of_memory(bytes, "the pieces of a file");
+        p->piece = larger;
+    }
+    oly_pvti_piece *piece = &p->piece[p->n];
+    const char *wrong = read_extent(tag, "Extent", piece->extent);
+    if (wrong)
+        return refuse_pieces(path, "the Extent of a piece", wrong);
+    if (!oly_xml_attribute(tag, "Source", piece->name, sizeof piece->name) || !piece->name[0])
+        return refuse_pieces(path, "a piece has no Source, or a long one", NULL);
+    p->n++;
+    return OLY_OK;
+}
+
+static oly_status read_pieces(const char *path, const char *bytes, size_t n, oly_pvti *p)
+{
+    const char *at = bytes, *end = bytes + n, *wrong = "missing";
+    char type[64];
+    bool image = false;
+    for (oly_xml_tag tag; oly_xml_next(at, end, &tag); at = tag.next) {
+        if (tag.ends)
+            continue;
+        if (oly_xml_is(&tag, "VTKFile"))
+            image = oly_xml_attribute(&tag, "type", type, sizeof type) && strcmp(type, "PImageData") == 0;
+        else if (oly_xml_is(&tag, "PImageData"))
+            wrong = read_extent(&tag, "WholeExtent", p->whole);
+        else if (oly_xml_is(&tag, "Piece"))
+            OLY_TRY(add_piece(path, &tag, p));
+    }
+    if (!image)
+        return refuse_pieces(path, "it is no VTK image of several pieces (.pvti)", NULL);
+    if (wrong)
+        return refuse_pieces(path, "its WholeExtent", wrong);
+    p->rank = grid_rank(bytes, n, p->whole);
+    return p->n ? OLY_OK : refuse_pieces(path, "it has no pieces", NULL);
+}
+
+oly_status oly_pvti_read(const char *path, const char *bytes, size_t n, oly_pvti *p)
+{
+    *p = (oly_pvti){.n = 0};
+    oly_status st = read_pieces(path, bytes, n, p);
+    if (st != OLY_OK) {
+        oly_release(p->piece);
+        *p = (oly_pvti){.n = 0};
     }
     return st;
 }

@@ -33,16 +33,17 @@ void oly_add_work(oly_kernel_work *sum, const oly_kernel_work *more)
 /* Between the working sets that were measured, in proportion to the logarithm. */
 static double at_size(const double *rates, double bytes)
 {
-    double at = bytes > OLY_RATE_FIRST_SET ? log2(bytes / OLY_RATE_FIRST_SET) / 2 : 0;
+    double at = bytes > OLY_RATE_FIRST_SET ? log2(bytes / OLY_RATE_FIRST_SET) : 0;
     int k = (int)at;
     if (k >= OLY_RATE_SETS - 1)
         return rates[OLY_RATE_SETS - 1];
     return rates[k] + (at - k) * (rates[k + 1] - rates[k]);
 }
 
+/* What a step reads and writes has left the caches as if as many bytes of other arrays had passed since. */
 static double stream_seconds(const oly_kernel_rates *r, const oly_kernel_work *w, bool all)
 {
-    double set = w->read + w->written + w->copied;
+    double set = 2 * (w->read + w->written + w->copied);
     return w->read * at_size(r->stream[all][OLY_STREAM_READ], set) +
            w->written * at_size(r->stream[all][OLY_STREAM_WRITE], set) +
            w->copied * at_size(r->stream[all][OLY_STREAM_COPY], set);

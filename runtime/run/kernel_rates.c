@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keeps what kernels take on this machine. The file is text:
  *
- *     olympus kernels 1, ISA, THREADS threads, N numbers
+ *     olympus kernels 2, ISA, THREADS threads, N numbers
  *     N integers, in the order of oly_kernel_rates: attoseconds
  *     end
  *
@@ -35,7 +35,7 @@ enum { A_LINE = 16 }; /* numbers */
 
 static void first_line(char line[128])
 {
-    snprintf(line, 128, "olympus kernels 1, %s, %d threads, %d numbers\n", oly_kernels_isa(), oly_workers_count(),
+    snprintf(line, 128, "olympus kernels 2, %s, %d threads, %d numbers\n", oly_kernels_isa(), oly_workers_count(),
              (int)OLY_N_KERNEL_RATES);
 }
 

@@ -7,8 +7,8 @@
 #include "core/text.h"
 #include "kernel.h"
 
-/* Working sets from 32 KiB on, each four times the one before, and what streams through them. */
-enum { OLY_RATE_SETS = 7, OLY_RATE_FIRST_SET = 1 << 15 };
+/* Working sets from 32 KiB on, each twice the one before, and what streams through them. */
+enum { OLY_RATE_SETS = 13, OLY_RATE_FIRST_SET = 1 << 15 };
 typedef enum oly_stream { OLY_STREAM_READ, OLY_STREAM_WRITE, OLY_STREAM_COPY, OLY_N_STREAMS } oly_stream;
 
 /* Products: of one row or column, or of few; of few terms; of 8, 24, 64 and 256 rows, columns and terms. */
@@ -34,7 +34,7 @@ typedef struct oly_kernel_rates {
     double box, group_box; /* of a call of the tile interpreter, of machine code */
     double row, group_row,
         block_row; /* for each row of a box and each instruction; in machine code; for each row and operand of blocks */
-    double stream[2][OLY_N_STREAMS][OLY_RATE_SETS]; /* for a byte; [1]: of all threads together */
+    double stream[2][OLY_N_STREAMS][OLY_RATE_SETS]; /* for a byte; of copies, read or written; [1]: of all threads together */
     double tile[OLY_N_TILE_OPS][OLY_N_DTYPES];      /* for an element in cache; by the type of the operands */
     double convert[OLY_N_DTYPES][OLY_N_DTYPES];     /* from, to */
     double group[OLY_N_TILE_OPS][OLY_N_DTYPES];     /* in machine code; 0: left to the interpreter */
@@ -67,7 +67,7 @@ void oly_kernel_rates_text(oly_text *t, const oly_kernel_rates *rates);
 bool oly_kernel_rates_read(const char *text, oly_kernel_rates *rates);
 
 /* Measuring: the families in two parts. memory: OLY_RATE_MEMORY bytes. */
-enum { OLY_RATE_MEMORY = 3 * (OLY_RATE_FIRST_SET << 2 * (OLY_RATE_SETS - 1)) / 2 };
+enum { OLY_RATE_MEMORY = 3 * (OLY_RATE_FIRST_SET << (OLY_RATE_SETS - 1)) / 2 };
 void oly_measure_kernels(oly_kernel_rates *rates, char *memory);
 void oly_measure_local(oly_kernel_rates *rates, char *memory);
 /* Seconds of body(context): the least of several runs. */

@@ -363,7 +363,7 @@ static void read_together(const void *context)
 /* Bytes of the working set are read, written, or half of them copied to the others. */
 static void measure_stream(oly_kernel_rates *r, char *memory, int set)
 {
-    int64_t bytes = (int64_t)OLY_RATE_FIRST_SET << 2 * set;
+    int64_t bytes = (int64_t)OLY_RATE_FIRST_SET << set;
     char *small = memory + OLY_RATE_MEMORY - (1 << 16);
     copying copy = {
         .task = {.element_bytes = 8, .rank = 1, .extent = {bytes / 16}, .to_stride = {1}, .from_stride = {1}}};
@@ -386,7 +386,7 @@ static void measure_stream(oly_kernel_rates *r, char *memory, int set)
         r->stream[all][OLY_STREAM_WRITE][set] =
             oly_measured_seconds(all ? copy_together : copy_alone, &write) / (double)bytes;
         r->stream[all][OLY_STREAM_COPY][set] =
-            2 * oly_measured_seconds(all ? copy_together : copy_alone, &copy) / (double)bytes;
+            oly_measured_seconds(all ? copy_together : copy_alone, &copy) / (double)bytes;
         r->stream[all][OLY_STREAM_READ][set] =
             oly_measured_seconds(all ? read_together : read_alone, &read) / (double)bytes;
     }

@@ -263,7 +263,7 @@ static void measure_far(oly_kernel_rates *r, char *memory, const places *p)
 {
     enum { COUNT = 1 << 16 };
     for (int set = 0; set < OLY_RATE_SETS; set++) {
-        int64_t n = ((int64_t)OLY_RATE_FIRST_SET << 2 * set) / 4;
+        int64_t n = ((int64_t)OLY_RATE_FIRST_SET << set) / 4;
         char *table = memory + OLY_RATE_MEMORY / 3;
         draw_indexes(p->in[1], COUNT, n);
         local l = {.at = *p};

@@ -146,6 +146,17 @@ static void every_type(void **state)
     check_equal(got, oly_astype(b, OLY_UINT8));
 }
 
+/* The whole again, on other meshes than it was written from. */
+static void check_pieces(const char *path, const char *name, oly_array wanted)
+{
+    const char *const specs[] = {"", "x", "None, x", "x, None"};
+    for (int k = 0; k < 4; k++) {
+        oly_array got = oly_load_vti(path, name, oly_named(oly_make_mesh("x=8"), specs[k]));
+        assert_non_null(got);
+        check_equal(got, oly_device_put(wanted, oly_sharding_of(got)));
+    }
+}
+
 static void pieces_of_points_share_their_borders(void **state)
 {
     (void)state;
@@ -154,6 +165,8 @@ static void pieces_of_points_share_their_borders(void **state)
     check_text(check_path("p-3.pvti"), "<Piece Extent=\"0 4 0 3 0 0\" Source=\"p-3_0.vti\"/>", true);
     check_text(check_path("p-3.pvti"), "<Piece Extent=\"4 6 7 8 0 0\" Source=\"p-3_7.vti\"/>", true);
     assert_int_equal(check_files_there(), 9);
+    check_pieces(check_path("p-3.pvti"), "u", u);
+    check_pieces(check_path("p-3.pvti"), "v", v);
     oly_array some = oly_load_vti(check_path("p-3_1.vti"), "u", oly_named(oly_make_mesh("x=8"), ""));
     check_equal(some, oly_device_put(oly_slice(u, ":4, 4:"), oly_sharding_of(some)));
     some = oly_load_vti(check_path("p-3_0.vti"), "v", oly_named(oly_make_mesh("x=8"), ""));
@@ -162,8 +175,54 @@ static void pieces_of_points_share_their_borders(void **state)
     u = numbers(OLY_FLOAT32, SHAPE(5, 3), "i");
     assert_int_equal(oly_save_vti(check_path("thin.pvti"), "u", OLY_IN(u)), OLY_OK);
     assert_int_equal(check_files_there(), 9 + 1 + 3);
+    check_pieces(check_path("thin.pvti"), NULL, u);
     assert_int_equal(oly_save_vti(check_path("cells.pvti"), "u", OLY_IN(u), .cells = true), OLY_OK);
     assert_int_equal(check_files_there(), 13 + 1 + 4);
+    check_pieces(check_path("cells.pvti"), "u", u);
+}
+
+/* Writes a file of one process's. */
+static void write_text(const char *path, const char *format, const char *name)
+{
+    oly_sync("before a file");
+    if (oly_process_index() == 0) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, format, name);
+        fclose(f);
+    }
+    oly_sync("after it");
+}
+
+static void pieces_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    static const char list[] =
+        "<VTKFile type=\"PImageData\"><!-- olympus: 2 dimensions --><PImageData WholeExtent=\"0 5 0 7 0 0\">%s"
+        "</PImageData></VTKFile>";
+    oly_array u = numbers(OLY_FLOAT32, SHAPE(8, 6), "i, j");
+    oly_sharding rows = oly_named(oly_make_mesh("x=8"), "x");
+    assert_int_equal(oly_save_vti(check_path("all.vti"), "u", OLY_IN(u)), OLY_OK);
+    const char *path = check_path("list.pvti");
+    write_text(path, list, "<Piece Extent=\"0 5 0 7 0 0\" Source=\"all.vti\"/>");
+    check_pieces(path, "u", u);
+    CHECK_REFUSED(oly_load_vti(path, "w", rows), OLY_INVALID, "no array named \"w\"");
+    write_text(path, list, "<Piece Extent=\"0 5 0 6 0 0\" Source=\"all.vti\"/>");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "");
+    write_text(path, list, "<Piece Extent=\"0 5 0 7 0 0\" Source=\"none.vti\"/>");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "none.vti");
+    write_text(path, list, "<Piece Extent=\"0 5 0 7\" Source=\"all.vti\"/>");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "not six numbers");
+    write_text(path, list, "");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "no pieces");
+    write_text(path, "<VTKFile type=\"ImageData\">%s</VTKFile>", "");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "(.pvti)");
+    CHECK_REFUSED(oly_load_vti(check_path("nowhere.pvti"), "u", rows), OLY_IO, "nowhere.pvti");
+    /* one of two pieces is missing in the list: its last columns are nowhere */
+    assert_int_equal(oly_save_vti(check_path("part.vti"), "u", OLY_IN(oly_device_put(oly_slice(u, ":, :3"), rows))),
+                     OLY_OK);
+    write_text(path, list, "<Piece Extent=\"0 2 0 7 0 0\" Source=\"part.vti\"/>");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "leave out a part");
 }
 
 static void a_series_goes_on_after_a_restart(void **state)
@@ -323,6 +382,7 @@ int main(void)
         CHECK_IN_FOLDER(one_to_three_dimensions_points_and_cells),
         CHECK_IN_FOLDER(every_type),
         CHECK_IN_FOLDER(pieces_of_points_share_their_borders),
+        CHECK_IN_FOLDER(pieces_that_do_not_fit_are_refused),
         CHECK_IN_FOLDER(a_series_goes_on_after_a_restart),
         CHECK_IN_FOLDER(what_does_not_fit_is_refused),
         CHECK_IN_FOLDER(a_failed_write_leaves_what_was_there),
