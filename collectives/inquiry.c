@@ -47,11 +47,13 @@ typedef struct known {
 
 static struct {
     pthread_mutex_t lock;
-    bool at_exit; /* close is registered to be called at exit */
-    bool open;    /* the communicator exists */
-    bool threads; /* that watch may call MPI */
-    sent *sent;   /* owned: MPI may still read them */
-    known *known; /* owned, by rank; NULL: nothing was asked yet */
+    bool at_exit;    /* close is registered to be called at exit */
+    bool open;       /* the communicator exists */
+    bool threads;    /* that watch may call MPI */
+    bool quiet;      /* nothing is sent any more */
+    int64_t balance; /* messages sent less those received */
+    sent *sent;      /* owned: MPI may still read them */
+    known *known;    /* owned, by rank; NULL: nothing was asked yet */
     int round;
     char met[160]; /* the last meeting of all ranks */
 } inquiries = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -76,6 +78,8 @@ void oly_inquiry_begin(void)
     oly_heard.of = oly_calloc((size_t)oly_world_size(), sizeof *oly_heard.of); /* without it messages say less */
     pthread_mutex_lock(&inquiries.lock);
     inquiries.open = true;
+    inquiries.quiet = false;
+    inquiries.balance = 0;
     inquiries.threads = level == MPI_THREAD_MULTIPLE && inquiries.at_exit;
     pthread_mutex_unlock(&inquiries.lock);
 }
@@ -118,6 +122,21 @@ void oly_inquiry_end(void)
     oly_heard = (oly_hearing){0};
 }
 
+void oly_inquiry_quiet(void)
+{
+    pthread_mutex_lock(&inquiries.lock);
+    inquiries.quiet = true;
+    pthread_mutex_unlock(&inquiries.lock);
+}
+
+int64_t oly_inquiry_balance(void)
+{
+    pthread_mutex_lock(&inquiries.lock);
+    int64_t balance = inquiries.balance;
+    pthread_mutex_unlock(&inquiries.lock);
+    return balance;
+}
+
 void oly_inquiry_met(const char *call)
 {
     pthread_mutex_lock(&inquiries.lock);
@@ -130,7 +149,7 @@ void oly_inquiry_met(const char *call)
 
 static void send_locked(const inquiry *what, int rank)
 {
-    sent *s = oly_malloc(sizeof *s);
+    sent *s = inquiries.quiet ? NULL : oly_malloc(sizeof *s);
     if (!s)
         return;
     s->inquiry = *what;
@@ -141,6 +160,7 @@ static void send_locked(const inquiry *what, int rank)
     }
     s->next = inquiries.sent;
     inquiries.sent = s;
+    inquiries.balance++;
 }
 
 /* The rank itself and some ranks of its node, which see it if it does not answer. */
@@ -273,6 +293,7 @@ static void look_locked(void)
         if (MPI_Improbe(MPI_ANY_SOURCE, OLY_TAG_INQUIRY, oly_world_comm(), &found, &message, &status) != MPI_SUCCESS ||
             !found || MPI_Mrecv(&come, sizeof come, MPI_BYTE, &message, &status) != MPI_SUCCESS)
             return;
+        inquiries.balance--;
         if (come.answers)
             note_answer_locked(&come, status.MPI_SOURCE);
         else

@@ -25,6 +25,7 @@ static struct {
     bool started;
     bool broken, was_broken; /* a wait has failed: since the start, or in an earlier session of this process */
     oly_status why;          /* the first of its failures */
+    bool quiet;              /* oly_finalize: all ranks have arrived, and nothing more is asked */
     bool began_mpi;          /* initialised by Olympus, in this process, at some time */
     bool threads;
     MPI_Comm comm, base; /* a duplicate of base: the program's communicator, or MPI_COMM_WORLD */
@@ -286,7 +287,7 @@ static void leave_job(bool free_comm)
     world.threads = true;
     world.started = false;
     world.was_broken = world.was_broken || world.broken;
-    world.broken = false;
+    world.broken = world.quiet = false;
     oly_wait_set_crowded(false);
 }
 
@@ -467,7 +468,7 @@ static oly_status look_out(const oly_wait *w, const char *what, bool last)
         st = check_nothing_comes(what);
     if (st != OLY_OK)
         oly_world_break(st);
-    else if (oly_divergence_is_time(w->began)) {
+    else if (!world.quiet && oly_divergence_is_time(w->began)) {
         oly_values_stuck(what);
         ask_others();
     }
@@ -678,7 +679,7 @@ static oly_status add_up(const char *call, bool last, int64_t sums[2])
     if (!mine)
         return oly_out_of_memory(4 * sizeof *mine, "a meeting of all processes");
     mine[0] = (int64_t)oly_process_sets_balance();
-    mine[1] = oly_divergence_balance() + oly_values_balance();
+    mine[1] = oly_divergence_balance() + oly_values_balance() + (world.quiet ? oly_inquiry_balance() : 0);
     meeting m = begin_meeting(call, true);
     MPI_TRY(MPI_Iallreduce, mine, mine + 2, 2, MPI_UINT64_T, MPI_SUM, world.comm, &request);
     OLY_TRY(end_meeting(&m, &request, last));
@@ -712,11 +713,17 @@ static oly_status wait_for_the_end(void)
     }
     oly_process_sets_end();
     oly_values_end();
-    for (bool first = true; sums[1] != 0; first = false) {
-        OLY_TRY(add_up("oly_finalize", first, sums));
+    /* Who waits for the last ones in the first round may ask them what they do, after its own numbers are on their way. From the second on
+     * nobody does. A message that nobody receives would not end with the communicator: Open MPI may deliver it to the next one. */
+    for (int round = 0; round < 2 || sums[1] != 0; round++) {
+        world.quiet = round > 0;
+        if (world.quiet)
+            oly_inquiry_quiet();
+        OLY_TRY(add_up("oly_finalize", round == 0, sums));
         if (sums[0] != 0)
             return oly_divergence_search("oly_finalize");
         OLY_TRY(oly_divergence_look());
+        oly_inquiry_look();
     }
     return OLY_OK;
 }

@@ -143,6 +143,9 @@ void oly_recording_leave(void);
 /* -- ranks of other nodes (inquiry.c) ------------------------------------------------------------------------------- */
 void oly_inquiry_begin(void); /* from here on inquiries are answered */
 void oly_inquiry_end(void);   /* before the communicator is freed */
+/* Before the end: from now on this rank sends neither questions nor answers. Then: messages sent less those received. */
+void oly_inquiry_quiet(void);
+int64_t oly_inquiry_balance(void);
 /* Asks about the late ranks and, for a meeting, which ranks are late. `first`: the first time since this rank began to wait. */
 void oly_inquiry_ask(const oly_late *late, bool first);
 int64_t oly_inquiry_interval(void); /* ns between two inquiries, and before the first */

@@ -185,9 +185,31 @@ static void one_input_in_two_outputs_is_donated_once(void **state)
                   "donated to the call in tests/operations/test_many_arrays.c");
 }
 
+/* 10^5 arrays at once, in the queue and in memory; most are freed out of order. */
+static void a_hundred_thousand_arrays(void **state)
+{
+    (void)state;
+    enum { MANY = 100000, KEPT = 1000 };
+    oly_array *all = malloc(sizeof *all * MANY), base = split(0);
+    assert_non_null(all);
+    for (int k = 0; k < MANY; k++)
+        assert_non_null(all[k] = oly_add(base, k));
+    for (int k = 0; k < MANY; k++)
+        if (k % KEPT)
+            oly_free(all[(k * 7919L) % MANY / KEPT * KEPT + k % KEPT]);
+    for (int k = 0; k < MANY; k += KEPT) {
+        if (k % (10 * KEPT) == 0)
+            check_all(all[k], k);
+        oly_free(all[k]);
+    }
+    oly_free(base);
+    free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_hundred_thousand_arrays, check_start, check_finish),
         cmocka_unit_test_setup_teardown(hundreds_of_parameters_are_trained_in_place, check_start, check_finish),
         cmocka_unit_test_setup_teardown(branches_maps_and_scans, check_start, check_finish),
         cmocka_unit_test_setup_teardown(more_than_anybody_counts, check_start, check_finish),

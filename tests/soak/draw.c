@@ -4,6 +4,8 @@
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 oly_dtype any_dtype(program *p)
@@ -403,6 +405,10 @@ static void draw_step(program *p)
 void draw_program(program *p, int n_devices)
 {
     choices kept = p->choices;
+    if (n_devices > MOST_DEVICES) {
+        fprintf(stderr, "soak: programs are drawn for at most %d devices, not %d\n", MOST_DEVICES, n_devices);
+        exit(2);
+    }
     memset(p, 0, sizeof *p);
     p->choices = kept;
     forget_all();

@@ -21,7 +21,7 @@ enum {
     MOST_GROUPS = 2,
     MOST_MESHES = 8,
     MOST_AXES = 3,
-    MOST_DEVICES = 24,
+    MOST_DEVICES = 128,
     MOST_CHOICES = 6000,
     NUMBER = -1, /* an operand that is the statement's number */
     NOTHING = -1,

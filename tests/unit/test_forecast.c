@@ -61,12 +61,12 @@ static void the_file_is_read_as_written_or_not_at_all(void **state)
     text[n - 1] = 0; /* the end is whole */
     assert_false(oly_kernel_rates_read(text, &again));
     text[n - 1] = '\n';
-    static const char *const wrong[] = {"kernels 0", "kernels 2"};
+    static const char *const wrong[] = {"kernels 1", "kernels 3"};
     for (int k = 0; k < 2; k++) { /* an older version and a newer one */
         memcpy(strstr(text, "kernels"), wrong[k], strlen(wrong[k]));
         assert_false(oly_kernel_rates_read(text, &again));
     }
-    memcpy(strstr(text, "kernels"), "kernels 1", 9);
+    memcpy(strstr(text, "kernels"), "kernels 2", 9);
     assert_true(oly_kernel_rates_read(text, &again));
     *(strchr(text, '\n') + 1) = '-';
     assert_false(oly_kernel_rates_read(text, &again));
