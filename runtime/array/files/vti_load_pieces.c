@@ -168,7 +168,7 @@ typedef struct cover {
 
 static void mark_piece(cover *c, const oly_box *part)
 {
-    int at[OLY_MAX_RANK], lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
+    int at[OLY_MAX_RANK], lo[OLY_MAX_RANK], hi[OLY_MAX_RANK] = {0};
     for (int d = 0; d < part->rank; d++) {
         at[d] = lo[d] = find(c->cuts[d], c->n[d], part->lo[d]);
         hi[d] = find(c->cuts[d], c->n[d], part->hi[d]);
