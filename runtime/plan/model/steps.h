@@ -205,12 +205,11 @@ typedef struct oly_step {
     oly_exchange *exchange, *second; /* owned; NULL: this process sends and receives nothing */
     oly_exchange *awaited;           /* WAIT: another step's; STENCIL: the first margins', under way; or NULL */
     int from;                        /* WAIT: the process whose message is awaited; -1: all messages */
-    bool starts; /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
-    bool begun;  /* REDUCTION: the exchange of partial results is already complete */
-    bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
-    bool
-        replicated; /* TILE, LOCAL: devices whose boxes are equal compute the same from the same values; REDUCE: all devices do */
-    double work; /* element-operations on this process: decides whether a call is small */
+    bool starts;     /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
+    bool begun;      /* REDUCTION: the exchange of partial results is already complete */
+    bool alone;      /* MOVE: copies only, on every process, so it takes no message number */
+    bool replicated; /* TILE, LOCAL, REDUCE: devices whose boxes are equal compute the same from the same values */
+    double work;     /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared
         *prepared; /* what the executor has prepared (run/executor.h), in the plan's arena; NULL: not yet */
     union {
