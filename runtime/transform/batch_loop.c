@@ -293,10 +293,13 @@ static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lif
     for (int k = node->params.n_branches - 1; k >= 0; k--) {
         const oly_graph *branch = node->params.branches[k];
         bool last = k == node->params.n_branches - 1;
-        oly_lifted active;
-        if (branch->has_effects)
-            OLY_TRY(takers_of(b, in[0], k, node->params.n_branches - 1, &active));
-        const oly_batch_axes axes = axes_for(b, branch->has_effects ? &active : NULL);
+        oly_lifted some;
+        const oly_lifted *active = branch->has_effects ? b->axes->active : NULL;
+        if (branch->has_effects && node->params.n_branches > 1) { /* all elements take the only branch */
+            OLY_TRY(takers_of(b, in[0], k, node->params.n_branches - 1, &some));
+            active = &some;
+        }
+        const oly_batch_axes axes = axes_for(b, active);
         OLY_TRY(oly_batch_graph(b->into, &axes, branch, in + 1, last ? results : outputs));
         if (last)
             continue;

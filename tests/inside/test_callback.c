@@ -143,6 +143,24 @@ static void mapped(const oly_array *in, oly_array *out, void *user)
     oly_callback(twice, NULL, OLY_IN(in[0]), OLY_TYPES(OLY_TYPE_LIKE(in[0])), OLY_OUT(out[0]));
 }
 
+/* The index differs between elements, but there is only one branch, which all take. */
+static void one_way(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array way = oly_astype(oly_sum(in[0]), OLY_INT32);
+    oly_switch(way, 1, (oly_function[]){mapped}, 1, in, 1, out, NULL);
+}
+
+static void the_only_branch_for_every_element(void **state)
+{
+    (void)state;
+    oly_array y = NULL;
+    n_called = 0;
+    assert_int_equal(oly_vmap(one_way, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(y), OLY_AXES_OF(0)), OLY_OK);
+    check_near(y, 16, doubled);
+    assert_int_equal(n_called, oly_process_index() == 0 ? 4 : 0);
+}
+
 static void for_every_device_and_element(void **state)
 {
     (void)state;
@@ -426,6 +444,7 @@ int main(void)
         cmocka_unit_test(in_the_order_of_the_program),
         cmocka_unit_test(only_pure_ones_are_dropped),
         cmocka_unit_test(for_every_device_and_element),
+        cmocka_unit_test(the_only_branch_for_every_element),
         cmocka_unit_test(arrays_without_elements),
         cmocka_unit_test(batches_without_elements),
         cmocka_unit_test(in_unchecked_maps),
