@@ -11,7 +11,8 @@
  *                                grace time SIGKILL to everything; status 124
  *   ranks that have all ended    while the launcher has not: after the grace time SIGKILL to it; status 1. Not with --elsewhere: then
  *                                ranks may be on other hosts, or started by a daemon (srun)
- *   a launcher that has ended    while ranks have not: SIGTERM to them, after the grace time SIGKILL
+ *   a launcher that has ended    while ranks have not: SIGTERM to them, after the grace time SIGKILL; a second later where it ended well,
+ *                                since its daemons may still be on their way out
  *   files that Open MPI leaves   its session folder and its segments in /dev/shm, of this job
  *   its own end by SIGKILL       the launcher gets SIGTERM
  *
@@ -32,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAST_TICKS = 100, FAST_MS = 20, SLOW_MS = 250, TIME_IS_UP = 124 };
+enum { FAST_TICKS = 100, FAST_MS = 20, SLOW_MS = 250, LINGER_S = 1, TIME_IS_UP = 124 };
 
 static struct {
     double limit, grace; /* s; limit 0: none */
@@ -40,6 +41,7 @@ static struct {
     bool own_group;                  /* the launcher has a process group of its own */
     double began, last_rank, ending; /* s; ending: since the launcher was asked to end; 0: not asked */
     bool ended;                      /* the launcher */
+    double ended_at;
     int status;                      /* the launcher's, or the one that this program has decided on */
     bool decided;
     bool elsewhere; /* not all ranks are seen here */
@@ -132,6 +134,7 @@ static void reap(void)
         if (pid != guard.launcher)
             continue; /* an orphan of the job */
         guard.ended = true;
+        guard.ended_at = now();
         if (!guard.decided)
             guard.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
@@ -179,7 +182,7 @@ static void look(void)
         say("all ranks have ended, but the launcher has not: ending it");
         guard.ending = t - guard.grace;
     }
-    if (guard.ended && count.processes > 0)
+    if (guard.ended && count.processes > 0 && t - guard.ended_at >= (guard.status == 0 ? LINGER_S : 0))
         ask_to_end("the launcher has ended, but ranks have not: ending them");
     if (guard.ending > 0 && t - guard.ending >= guard.grace) {
         processes_kill(SIGKILL);

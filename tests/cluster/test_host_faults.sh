@@ -18,6 +18,7 @@ on_host() { "$here/netns-rsh" "$@"; }
 
 # job SECONDS: starts the steps on all hosts.
 job() {
+    : >"$scratch/why" # the job before this one has left its steps there
     on_host h1 "OLYMPUS_TIMEOUT=20 OLYMPUS_RECORDER=0 MPIRUN='$MPIRUN -x OLYMPUS_NUM_CPU_DEVICES -x OLYMPUS_TIMEOUT -x OLYMPUS_RECORDER --host h1:1,h2:1,h3:1,h4:1'" \
         "$PWD/launch/olyrun -n 4 -d 2 --time 100 $program $1" >"$scratch/why" 2>&1 </dev/null &
     job=$! began=$SECONDS
@@ -41,7 +42,11 @@ over() {
 }
 
 goes_on() { over "$1" && [[ $status == 0 ]] && grep -q 'all right' "$scratch/why"; }
-ends() { over "$1" && [[ $status != 0 ]] && ! grep -q 'is wrong' "$scratch/why"; }
+# ends SECONDS HOST: a job that had begun ends in this time with an error that names the lost host.
+ends() {
+    over "$1" && [[ $status != 0 ]] && grep -q '^step' "$scratch/why" && ! grep -q 'is wrong' "$scratch/why" &&
+        tr '\n' ' ' <"$scratch/why" | grep -Eq "lost communication with a remote daemon.* on node $2 "
+}
 
 cable_out_4() {
     job 8
@@ -53,7 +58,7 @@ cable_out_4() {
 cable_out_for_good() {
     job 60
     on_host h2 ip link set eth0 down
-    ends 30
+    ends 30 h2
     local it=$?
     on_host h2 ip link set eth0 up
     return $it
@@ -70,7 +75,7 @@ packets_lost() {
 power_cut() {
     job 60
     "$here/hosts-down" h3 >/dev/null
-    ends 20
+    ends 20 h3
     local it=$?
     "$here/hosts-up" 4 >/dev/null 2>&1
     return $it
@@ -82,7 +87,7 @@ daemon_killed() {
     for pid in $(pgrep -x orted); do
         [[ $(readlink "/proc/$pid/ns/net") == "$net" ]] && kill -9 "$pid"
     done
-    ends 15
+    ends 15 h4
 }
 slow_rank() {
     job 6
