@@ -45,6 +45,7 @@ static bool runs_base(void)
      oly_tile_run_##isa,                                                                                               \
      oly_reduce_run_##isa,                                                                                             \
      oly_reduce_computed_##isa,                                                                                        \
+     oly_reduce_results_##isa,                                                                                         \
      oly_reduce_finish_##isa,                                                                                          \
      oly_combine_##isa,                                                                                                \
      oly_gemm_run_##isa,                                                                                               \
@@ -97,6 +98,10 @@ void oly_reduce_computed(const oly_reduce_task *t, const oly_reduce_source *sour
                          int n_chunks)
 {
     chosen->reduce_computed(t, source, out, scratch, chunk, n_chunks);
+}
+void oly_reduce_results(const oly_reduce_task *t, const void *in, void *out, int64_t begin, int64_t end)
+{
+    chosen->reduce_results(t, in, out, begin, end);
 }
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch)
 {

@@ -124,6 +124,8 @@ typedef struct oly_reduce_task {
 #define OLY_REDUCE_PARTS 64
 int oly_reduce_chunks(const oly_reduce_task *t);
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
+/* Of a task without a second phase: results [begin, end) of the kept elements in row-major order, with the same bits. in, out: of the whole task. */
+void oly_reduce_results(const oly_reduce_task *t, const void *in, void *out, int64_t begin, int64_t end);
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 
 /* out[i] = reduction of n_sources contiguous arrays, elements [begin, end): sequentially, ((s0 op s1) op s2) ..., for

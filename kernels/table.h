@@ -125,6 +125,7 @@ struct oly_reduce_source; /* reduce_computed.h */
       (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *, const oly_tile_operand *, int, int))  \
     X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                             \
     X(void, reduce_computed, (const oly_reduce_task *, const struct oly_reduce_source *, void *, void *, int, int))    \
+    X(void, reduce_results, (const oly_reduce_task *, const void *, void *, int64_t, int64_t))                         \
     X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                                  \
     X(void, combine, (oly_combiner, oly_dtype, bool, int, const int *, const void *const *, void *, int64_t, int64_t)) \
     X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \

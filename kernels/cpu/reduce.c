@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa>, oly_reduce_computed_<isa> and
+/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa>, oly_reduce_computed_<isa>, oly_reduce_results_<isa> and
  * oly_reduce_finish_<isa>.
  *
  * The elements of one result are taken in row-major order; the order in which they are combined depends on extents alone:
@@ -551,6 +551,16 @@ static void reduce_whole(const reduction *all, int64_t begin, int64_t end, char 
     }
 }
 
+/* Results [begin, end), which no second phase makes. */
+static void reduce_results(const reduction *r, const dims *sequence, void *out, int64_t begin, int64_t end)
+{
+    char *to = (char *)out + begin * r->out_bytes;
+    if (r->source && is_whole(r))
+        reduce_whole(r, begin, end, to);
+    else
+        reduce_piece(r, sequence, begin, end, 0, to);
+}
+
 static void reduce_chunk(const reduction *r, const dims *sequence, void *out, void *scratch, int chunk, int n_chunks)
 {
     const oly_reduce_shape *s = &r->shape;
@@ -560,16 +570,10 @@ static void reduce_chunk(const reduction *r, const dims *sequence, void *out, vo
         oly_combine_identity(r->task->combiner, r->task->dtype, out, s->kept);
         return;
     }
-    if (s->parts > 1) {
+    if (s->parts > 1)
         reduce_piece(r, sequence, 0, s->kept, chunk, (char *)scratch + chunk * s->kept * r->bytes);
-        return;
-    }
-    int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
-    char *to = (char *)out + begin * r->out_bytes;
-    if (r->source && is_whole(r))
-        reduce_whole(r, begin, end, to);
     else
-        reduce_piece(r, sequence, begin, end, 0, to);
+        reduce_results(r, sequence, out, s->kept * chunk / n_chunks, s->kept * (chunk + 1) / n_chunks);
 }
 
 void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk,
@@ -593,6 +597,16 @@ void OLY_ISA_NAME(oly_reduce_computed)(const oly_reduce_task *t, const oly_reduc
     r.in = NULL;
     r.source = source;
     reduce_chunk(&r, &sequence, out, scratch, chunk, n_chunks);
+}
+
+void OLY_ISA_NAME(oly_reduce_results)(const oly_reduce_task *t, const void *in, void *out, int64_t begin, int64_t end)
+{
+    reduction r;
+    dims sequence;
+    describe(&r, t);
+    place_box(&r, t->extent, t->stride, &sequence);
+    r.in = in;
+    reduce_results(&r, &sequence, out, begin, end);
 }
 
 void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *scratch)

@@ -415,6 +415,7 @@ static oly_status run_passes(oly_planner *p)
     OLY_TRY(oly_schedule(p));
     oly_fuse_reductions(p->plan);
     oly_fuse_products(p->plan);
+    oly_chain_rows(p->plan);
     return oly_assign_memory(p);
 }
 

@@ -11,6 +11,7 @@
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
 #include "run/repeated_work.h"
+#include "run/row_blocks.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/timed_steps.h"
@@ -67,6 +68,7 @@ typedef struct spread {
     int phase; /* reductions: 0 parts, 1 finish; local kernels */
     bool under_way;
     pieces devices;
+    oly_row_turns turns; /* of a chain of rows */
 } spread;
 
 static int chunks_on(const void *list, int device)
@@ -115,11 +117,13 @@ static void run_gemm(void *const *base, const oly_step *step, int device, int ch
                  p->only ? p->only[device][chunk] : chunk, p->only ? p->of[device] : n_chunks);
 }
 
-static void run_chunk(const spread *s, int device, int chunk)
+static void run_chunk(spread *s, int device, int chunk)
 {
     void *const *base = s->base;
     int n_chunks = chunks_on(s, device);
-    if (s->step->kind == OLY_STEP_TILE) {
+    if (s->step->prepared->blocks) {
+        oly_run_row_block(base, s->run->plan, s->step, device, chunk, &s->turns);
+    } else if (s->step->kind == OLY_STEP_TILE) {
         run_tile(base, s->step, &s->step->tile.device[device], chunk, n_chunks);
     } else if (s->step->kind == OLY_STEP_REDUCE) {
         const oly_reduce_work *w = &s->step->reduce.device[device];
@@ -174,14 +178,32 @@ static void run_here(spread *s)
         oly_show_together(r, first);
 }
 
+static void spread_chunks(spread *s, double work)
+{
+    if (work < WORTH_SHARING || oly_workers_count() == 1)
+        run_here(s);
+    else
+        oly_parallel(s->step->prepared->total[s->phase], spread_body, s);
+}
+
+static void spread_rows(spread *s)
+{
+    double work = 0;
+    for (int k = 0; k < s->step->chain; k++)
+        work += s->step[-k].work;
+    oly_row_turns_begin(s->base, s->run->plan, s->step->prepared->blocks, &s->turns);
+    int times = s->turns.in_order ? s->step->chain : 1;
+    for (s->turns.only = 0; s->turns.only < times; s->turns.only++)
+        spread_chunks(s, work);
+}
+
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
-    spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
-    double work = step->work + (step->prepared->fused ? step->reduce.operand->work : 0);
-    if (work < WORTH_SHARING || oly_workers_count() == 1)
-        run_here(&s);
+    spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}, {0}};
+    if (step->prepared->blocks)
+        spread_rows(&s);
     else
-        oly_parallel(step->prepared->total[phase], spread_body, &s);
+        spread_chunks(&s, step->work + (step->prepared->fused ? step->reduce.operand->work : 0));
 }
 
 static void compute_device(const oly_device_work *w)

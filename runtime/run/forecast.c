@@ -2,6 +2,7 @@
 /* Forecasts of steps. See forecast.h. */
 #include "run/forecast.h"
 #include "run/repeated_work.h"
+#include "run/row_blocks.h"
 #include "device/workers.h"
 #include "machine_code.h"
 #include "plan/cost/cost.h"
@@ -80,11 +81,36 @@ static double copy_seconds(const oly_kernel_rates *r, int n, const oly_copy_work
     return n > 0 ? shared_seconds(r, &all, operations, chunks) : 0;
 }
 
+/* A chain of rows, which ends with this step. */
+static double chain_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *last)
+{
+    oly_kernel_work all = {0};
+    double chunks = 0, operations = 0;
+    for (int k = 0; k < last->chain; k++)
+        operations += last[-k].work;
+    for (int d = 0; d < plan->n_devices; d++) {
+        oly_kernel_work rows = {0};
+        if (!oly_step_has_work(last, d))
+            continue;
+        for (int k = 0; k < last->chain; k++) {
+            oly_kernel_work w = work_of_device(r, &last[-k], d);
+            rows.seconds += w.seconds;
+        }
+        oly_row_blocks_traffic(plan, last->prepared->blocks, d, &rows.read, &rows.written);
+        chunks += oly_row_blocks_on(last->prepared->blocks, d);
+        oly_add_work(&all, &rows);
+    }
+    return shared_seconds(r, &all, operations, chunks);
+}
+
 /* A reduction that computes its operand streams what the operand's group reads instead. */
 static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s)
 {
     bool fused = s->kind == OLY_STEP_REDUCE && s->prepared && s->prepared->fused;
-    bool elsewhere = s->kind == OLY_STEP_TILE && s->prepared && s->prepared->phases == 0;
+    bool computed = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE;
+    bool elsewhere = computed && s->prepared && s->prepared->phases == 0;
+    if (s->prepared && s->prepared->blocks)
+        return chain_seconds(r, plan, s);
     const oly_repeats *repeats = s->prepared ? s->prepared->repeats : NULL;
     oly_kernel_work all = {0};
     double chunks = 0, operations = s->work + (fused ? s->reduce.operand->work : 0);

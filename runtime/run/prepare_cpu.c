@@ -6,6 +6,7 @@
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 #include "run/repeated_work.h"
+#include "run/row_blocks.h"
 
 /* -- chunks of a device's share, by phase -------------------------------------------------------------------------- */
 
@@ -177,9 +178,9 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     return s->gemm.n_phases ? prepare_phases(plan, s, made) : prepare_product(plan, s, made);
 }
 
-static void leave_out(const oly_plan *plan, const oly_step *group)
+static void leave_out(const oly_plan *plan, const oly_step *s)
 {
-    oly_prepared *none = (oly_prepared *)(uintptr_t)group->prepared;
+    oly_prepared *none = (oly_prepared *)(uintptr_t)s->prepared;
     for (int d = 0; d < plan->n_devices; d++)
         ((int *)(uintptr_t)none->chunks[0])[d] = 0;
     none->total[0] = none->phases = 0;
@@ -191,6 +192,25 @@ static void fuse(const oly_plan *plan, const oly_step *group, const oly_step *re
 {
     leave_out(plan, group);
     ((oly_prepared *)(uintptr_t)reduce->prepared)->fused = true;
+}
+
+/* The chain's last step computes blocks of rows of all of them. */
+static oly_status run_by_rows(oly_plan *plan, const oly_step *last)
+{
+    const struct oly_row_blocks *blocks;
+    OLY_TRY(oly_row_blocks_prepare(plan, last, &blocks));
+    if (!blocks)
+        return OLY_OK;
+    for (const oly_step *s = last - (last->chain - 1); s <= last; s++) {
+        leave_out(plan, s);
+        ((oly_prepared *)(uintptr_t)s->prepared)->fused = false;
+    }
+    oly_prepared *made = (oly_prepared *)(uintptr_t)last->prepared;
+    made->blocks = blocks;
+    made->phases = 1;
+    for (int d = 0; d < plan->n_devices; d++)
+        made->total[0] += ((int *)(uintptr_t)made->chunks[0])[d] = oly_row_blocks_on(blocks, d);
+    return OLY_OK;
 }
 
 /* The product reads what the groups before it would have converted. */
@@ -219,6 +239,8 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
         oly_byte_way way = oly_byte_way_of(s);
         if (way != OLY_BYTES_NONE)
             read_bytes(plan, s, way);
+        if (s->chain && !oly_platform_is_late())
+            OLY_TRY(run_by_rows(plan, s));
     }
     return OLY_OK;
 }

@@ -13,6 +13,8 @@ typedef struct oly_prepared {
     int total[OLY_MOST_PHASES];         /* over all devices */
     int bytes;  /* oly_byte_way: a product that reads bytes; its conversions have no chunks then */
     bool fused; /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
+    const struct oly_row_blocks
+        *blocks; /* of the last step of a chain of rows (row_blocks.h), which is run by them; NULL: each step is */
     /* Products of which only some parts are computed: the numbers of their chunks, and out of how many. NULL: all
      * chunks. */
     const int *const *only; /* [n_devices][chunks] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Reductions of operands that are computed while they are reduced: random boxes, types and combiners have the bits of the same reduction of
- * memory, and every element is computed once. */
+ * memory, and every element is computed once; results that are asked for a few at a time (oly_reduce_results) have them, too. */
 #include "check.h"
 #include "core/error.h"
 #include "kernel.h"
@@ -11,7 +11,7 @@
 
 enum { MOST = 1 << 19, TRIES = 600 };
 static uint64_t seed = 5;
-static char in[MOST * 16], memory[MOST * 16], computed[MOST * 16], scratch[2][1 << 22];
+static char in[MOST * 16], memory[MOST * 16], computed[MOST * 16], in_parts[MOST * 16], scratch[2][1 << 22];
 static uint8_t times[MOST]; /* that an element was computed */
 
 static int64_t draw(int64_t below)
@@ -128,6 +128,16 @@ static void compare(const char *isa, int attempt)
     if (oly_reduce_scratch(&t)) {
         oly_reduce_finish(&t, memory, scratch[0]);
         oly_reduce_finish(&t, computed, scratch[1]);
+    }
+    if (!oly_reduce_scratch(&t)) { /* some results at a time, whatever the chunks */
+        memset(in_parts, 0xee, bytes);
+        for (int64_t first = 0, few; first < kept; first += few) {
+            few = 1 + draw(kept);
+            few = few < kept - first ? few : kept - first;
+            oly_reduce_results(&t, in, in_parts, first, first + few);
+        }
+        if (memcmp(memory, in_parts, bytes) != 0)
+            fail_msg("%s, attempt %d: other bits in parts", isa, attempt);
     }
     bool once = true;
     for (int64_t k = 0; k < n; k++)

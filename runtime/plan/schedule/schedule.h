@@ -6,9 +6,11 @@
 
 oly_status oly_schedule(oly_planner *p);
 
-/* fused_reductions.c, fused_products.c */
+/* fused_reductions.c, fused_products.c, row_chains.c */
 void oly_fuse_reductions(oly_plan *plan);
 void oly_fuse_products(oly_plan *plan);
+void oly_chain_rows(oly_plan *plan);
+extern int64_t oly_row_chains_least; /* bytes of a device's rows in a chain: fewer stay in cache anyway. Tests set it */
 
 oly_status oly_assign_memory(oly_planner *p);
 /* May this output be written over this input's memory when the input is donated? Takes time linear in the steps of

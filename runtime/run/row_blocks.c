@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains of rows, block by block. See row_blocks.h. Plans may give one value the memory of another (a donated input, a loop's carry): before
+ * each run memory is compared, and where rows do not match the steps follow each other. */
+#include "run/row_blocks.h"
+#include "core/error.h"
+#include "plan/model/row_operands.h"
+#include "run/compiled_groups.h"
+#include "run/device_counts.h"
+#include "run/prepare_cpu.h"
+#include "run/repeated_work.h"
+#include <sched.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 18, MOST_TURNS = 64, LEAST_BLOCKS = 16 };
+
+typedef struct device_rows {
+    oly_rows rows;
+    int split;             /* blocks are ranges of this dimension, with all of those after it */
+    int64_t outer, ranges; /* the dimensions before it, and ranges of it */
+    int64_t most;          /* rows of a block */
+    int64_t below;         /* rows for each index of it */
+    int n_operands;
+    const oly_row_operand *operand;
+} device_rows;
+
+typedef struct oly_row_blocks {
+    int n; /* steps */
+    int n_own;
+    const int *own; /* slots that only the chain uses */
+    int turns;      /* parts of the memory of each */
+    const device_rows *device;
+} oly_row_blocks;
+
+int oly_row_blocks_on(const oly_row_blocks *r, int device)
+{
+    return (int)(r->device[device].outer * r->device[device].ranges);
+}
+
+/* -- preparing ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes that the chain uses of a row, each memory counted once. */
+static int64_t used_of_row(const device_rows *v)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < v->n_operands; i++) {
+        bool known = false;
+        for (int j = 0; j < i; j++)
+            known = known || v->operand[j].cell == v->operand[i].cell;
+        bytes += known ? 0 : v->operand[i].high - v->operand[i].low;
+    }
+    return bytes > 0 ? bytes : 1;
+}
+
+static void divide(device_rows *v)
+{
+    int64_t rows = oly_rows_count(&v->rows), wanted = BLOCK_BYTES / used_of_row(v);
+    wanted = smaller(wanted < 1 ? 1 : wanted, rows / LEAST_BLOCKS > 0 ? rows / LEAST_BLOCKS : 1);
+    v->below = 1;
+    v->split = v->rows.lead - 1;
+    while (v->split > 0 && v->below * v->rows.extent[v->split] <= wanted)
+        v->below *= v->rows.extent[v->split--];
+    int64_t extent = v->rows.extent[v->split], length = wanted / v->below > 0 ? wanted / v->below : 1;
+    v->ranges = (extent + length - 1) / length;
+    v->most = (extent + v->ranges - 1) / v->ranges * v->below;
+    v->outer = 1;
+    for (int d = 0; d < v->split; d++)
+        v->outer *= v->rows.extent[d];
+}
+
+/* The operands of all steps on a device. */
+static oly_status list_operands(oly_plan *plan, const oly_step *steps, int n, int device, device_rows *v)
+{
+    oly_row_operand *all = OLY_ARENA_NEW(&plan->arena, oly_row_operand, n * OLY_ROW_OPERANDS);
+    if (!all)
+        return oly_out_of_memory(0, "a program");
+    for (int i = 0; i < n; i++)
+        v->n_operands += oly_row_operands_of(&steps[i], device, &v->rows, all + v->n_operands);
+    v->operand = all;
+    return OLY_OK;
+}
+
+static bool is_own(const oly_plan *plan, const oly_step *first, const oly_step *last, int slot)
+{
+    const oly_slot *s = &plan->slots[slot];
+    return s->kind == OLY_SLOT_SCRATCH && !s->claimed && s->first >= first->number && s->last <= last->number;
+}
+
+/* Is every operand of the slot in rows that follow each other? */
+static bool is_even(const oly_plan *plan, const device_rows *v, int slot)
+{
+    for (int i = 0; i < v->n_operands; i++)
+        if (oly_cell_slot(plan, v->operand[i].cell) == slot &&
+            (!oly_row_bytes(&v->rows, &v->operand[i]) || !oly_rows_match(&v->rows, &v->operand[i], &v->operand[i])))
+            return false;
+    return true;
+}
+
+/* The slots of which blocks take turns in the same memory. */
+static oly_status find_own(oly_plan *plan, const oly_step *first, const oly_step *last, device_rows *devices,
+                           oly_row_blocks *made)
+{
+    int *own = OLY_ARENA_NEW(&plan->arena, int, made->n *OLY_ROW_OPERANDS);
+    if (!own)
+        return oly_out_of_memory(0, "a program");
+    for (int d = 0; d < plan->n_devices; d++)
+        for (int i = 0; i < devices[d].n_operands; i++) {
+            int slot = oly_cell_slot(plan, devices[d].operand[i].cell);
+            bool use = is_own(plan, first, last, slot);
+            for (int k = 0; k < made->n_own; k++)
+                use = use && own[k] != slot;
+            for (int e = 0; use && e < plan->n_devices; e++)
+                use = is_even(plan, &devices[e], slot);
+            if (use)
+                own[made->n_own++] = slot;
+        }
+    made->own = own;
+    return OLY_OK;
+}
+
+oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const oly_row_blocks **to)
+{
+    const oly_step *first = last - (last->chain - 1);
+    *to = NULL;
+    for (const oly_step *s = first; s <= last; s++)
+        if (s->prepared->repeats)
+            return OLY_OK;
+    oly_row_blocks *made = OLY_ARENA_NEW(&plan->arena, oly_row_blocks, 1);
+    device_rows *devices = OLY_ARENA_NEW(&plan->arena, device_rows, plan->n_devices + 1);
+    if (!made || !devices)
+        return oly_out_of_memory(0, "a program");
+    *made = (oly_row_blocks){.n = last->chain, .turns = MOST_TURNS, .device = devices};
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_step *reduce = first;
+        while (reduce->kind != OLY_STEP_REDUCE)
+            reduce++;
+        if (!reduce->reduce.device[d].has_work || !oly_rows_of(&reduce->reduce.device[d], &devices[d].rows))
+            continue;
+        OLY_TRY(list_operands(plan, first, made->n, d, &devices[d]));
+        divide(&devices[d]);
+        made->turns = (int)smaller(made->turns, oly_rows_count(&devices[d].rows) / devices[d].most);
+    }
+    OLY_TRY(find_own(plan, first, last, devices, made));
+    *to = made;
+    return OLY_OK;
+}
+
+void oly_row_blocks_traffic(const oly_plan *plan, const oly_row_blocks *r, int device, double *read, double *written)
+{
+    const device_rows *v = &r->device[device];
+    *read = *written = 0;
+    for (int i = 0; i < v->n_operands; i++) {
+        const oly_row_operand *o = &v->operand[i];
+        bool known = false, own = false;
+        for (int j = 0; j < i; j++)
+            known = known || (v->operand[j].cell == o->cell && v->operand[j].writes == o->writes);
+        for (int k = 0; k < r->n_own; k++)
+            own = own || r->own[k] == oly_cell_slot(plan, o->cell);
+        if (!known && !own)
+            *(o->writes ? written : read) += (double)(o->high - o->low) * (double)oly_rows_count(&v->rows);
+    }
+}
+
+/* -- running ------------------------------------------------------------------------------------------------------------- */
+
+static char *address(void *const *base, const oly_row_operand *o)
+{
+    return (char *)base[o->cell] + o->offset;
+}
+
+/* From the first byte to behind the last one. */
+static void range_of(void *const *base, const oly_rows *rows, const oly_row_operand *o, char **low, char **high)
+{
+    *low = address(base, o) + o->low;
+    *high = address(base, o) + o->high;
+    for (int d = 0; d < rows->lead; d++) {
+        int64_t span = (rows->extent[d] - 1) * o->stride[d];
+        *(span < 0 ? low : high) += span;
+    }
+}
+
+/* May a block be computed by all steps before the next one is? Of one cell the planner has made sure. */
+static bool matches(void *const *base, const device_rows *v)
+{
+    for (int i = 0; i < v->n_operands; i++)
+        for (int j = 0; j < i; j++) {
+            const oly_row_operand *a = &v->operand[i], *b = &v->operand[j];
+            char *low[2], *high[2];
+            if (a->cell == b->cell || (!a->writes && !b->writes) || base[a->cell] == NULL || base[b->cell] == NULL)
+                continue;
+            range_of(base, &v->rows, a, &low[0], &high[0]);
+            range_of(base, &v->rows, b, &low[1], &high[1]);
+            if (low[0] < high[1] && low[1] < high[0] &&
+                (address(base, a) != address(base, b) || !oly_rows_match(&v->rows, a, b)))
+                return false;
+        }
+    return true;
+}
+
+void oly_row_turns_begin(void *const *base, const oly_plan *plan, const oly_row_blocks *r, oly_row_turns *turns)
+{
+    atomic_store(&turns->taken, 0);
+    turns->in_order = false;
+    for (int d = 0; d < plan->n_devices && !turns->in_order; d++)
+        turns->in_order = r->device[d].n_operands > 0 && !matches(base, &r->device[d]);
+    oly_count(&oly_device_counted.row_chains, 1);
+    oly_count(&oly_device_counted.rows_in_order, turns->in_order);
+}
+
+/* A part of the memory that nobody uses. With more threads than parts, some wait for others. */
+static int take_turn(oly_row_turns *turns, int most)
+{
+    uint64_t all = most >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << most) - 1, taken = atomic_load(&turns->taken);
+    for (;;) {
+        uint64_t free = all & ~taken;
+        if (free == 0) {
+            sched_yield();
+            taken = atomic_load(&turns->taken);
+        } else if (atomic_compare_exchange_weak(&turns->taken, &taken, taken | (free & -free))) {
+            return __builtin_ctzll(free);
+        }
+    }
+}
+
+/* Some rows: a range of one dimension at one index of each before it. */
+typedef struct row_block {
+    void *const *base;
+    const oly_row_blocks *chain;
+    const device_rows *v;
+    int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK]; /* [lead] */
+    int64_t first, n;                                /* rows */
+    int64_t shift;                                   /* of memory that blocks take turns in, in rows */
+} row_block;
+
+static void place_block(row_block *b, int block)
+{
+    const device_rows *v = b->v;
+    int64_t outer = block / v->ranges, range = block % v->ranges, all = v->rows.extent[v->split];
+    for (int d = 0; d < v->rows.lead; d++) {
+        b->low[d] = 0;
+        b->extent[d] = v->rows.extent[d];
+    }
+    b->low[v->split] = all * range / v->ranges;
+    b->extent[v->split] = all * (range + 1) / v->ranges - b->low[v->split];
+    b->first = (outer * all + b->low[v->split]) * v->below;
+    b->n = b->extent[v->split] * v->below;
+    for (int d = v->split - 1; d >= 0; d--) {
+        b->low[d] = outer % v->rows.extent[d];
+        b->extent[d] = 1;
+        outer /= v->rows.extent[d];
+    }
+}
+
+/* Where row 0 of an operand would be, if the rows of the block are where they are kept. */
+static char *place_of(const row_block *b, const oly_plan *plan, const oly_row_operand *o)
+{
+    int slot = oly_cell_slot(plan, o->cell);
+    for (int k = 0; k < b->chain->n_own && b->shift != 0; k++)
+        if (b->chain->own[k] == slot)
+            return (char *)((uintptr_t)address(b->base, o) + (uintptr_t)(b->shift * oly_row_bytes(&b->v->rows, o)));
+    return address(b->base, o);
+}
+
+static void run_tile(const row_block *b, const oly_plan *plan, const oly_step *s, int device, const oly_row_operand *o)
+{
+    const oly_tile_work *w = &s->tile.device[device];
+    const oly_tile_program *p = &s->tile.program;
+    oly_tile_operand operands[OLY_ROW_OPERANDS];
+    oly_tile_box box = w->box;
+    for (int d = 0; d < b->v->rows.lead; d++) {
+        box.origin[d] += b->low[d];
+        box.extent[d] = b->extent[d];
+    }
+    for (int k = 0; k < p->n_loads + p->n_stores; k++) {
+        const oly_place *place = k < p->n_loads ? &w->loads[k] : &w->stores[k - p->n_loads];
+        uintptr_t at = (uintptr_t)place_of(b, plan, &o[k]);
+        for (int d = 0; d < b->v->rows.lead; d++)
+            at += (uintptr_t)(b->low[d] * o[k].stride[d]);
+        operands[k].base = (char *)at;
+        memcpy(operands[k].stride, place->stride, sizeof(int64_t) * (size_t)box.rank);
+    }
+    (s->tile.compiles ? oly_group_run : oly_tile_run)(p, &box, operands, operands + p->n_loads, 0, 1);
+}
+
+static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *first, int device, int begin, int end)
+{
+    const oly_row_operand *o = b->v->operand;
+    for (int k = 0; k < end; k++) {
+        const oly_step *s = &first[k];
+        bool reduces = s->kind == OLY_STEP_REDUCE;
+        if (k >= begin && reduces)
+            oly_reduce_results(&s->reduce.device[device].task, place_of(b, plan, &o[0]), place_of(b, plan, &o[1]),
+                               b->first, b->first + b->n);
+        else if (k >= begin)
+            run_tile(b, plan, s, device, o);
+        o += reduces ? 2 : s->tile.program.n_loads + s->tile.program.n_stores;
+    }
+}
+
+void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
+                       oly_row_turns *turns)
+{
+    const oly_row_blocks *chain = last->prepared->blocks;
+    const oly_step *first = last - (chain->n - 1);
+    row_block b = {.base = base, .chain = chain, .v = &chain->device[device]};
+    place_block(&b, block);
+    if (turns->in_order) {
+        run_steps(&b, plan, first, device, turns->only, turns->only + 1);
+        return;
+    }
+    int turn = chain->n_own ? take_turn(turns, chain->turns) : 0;
+    b.shift = chain->n_own ? turn * b.v->most - b.first : 0;
+    run_steps(&b, plan, first, device, 0, chain->n);
+    if (chain->n_own)
+        atomic_fetch_and(&turns->taken, ~(UINT64_C(1) << turn));
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: layouts  Chains of rows (plan/schedule/row_chains.c, run/row_blocks.c): drawn programs of reductions along rows and what is between them have the
+ * bits of separate steps, with rows that are reversed, shifted, cut and put together in between, results that other steps read, donated inputs
+ * and loops whose carries change places; so have the programs that people write, which are run as chains. ROWS=<number>, SEED=<first>. */
+#include "check_session.h"
+#include "core/optimisation.h"
+#include "plan/schedule/schedule.h"
+#include "run/device_counts.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OUTS = 3, MOST_OPS = 16, INPUTS = 4 };
+
+static int64_t chains(void)
+{
+    return oly_counted(&oly_device_counted.row_chains);
+}
+
+/* The bytes of the results, on all processes. */
+typedef struct results {
+    void *of[MOST_OUTS];
+    size_t n[MOST_OUTS];
+} results;
+
+static void keep(oly_array x, int k, results *to)
+{
+    oly_array all = oly_device_put(x, oly_named(oly_make_mesh("x=4, y=2"), ""));
+    to->n[k] = (size_t)oly_size(all) * oly_dtype_size(oly_dtype_of(all));
+    to->of[k] = malloc(to->n[k] + 1);
+    assert_int_equal(oly_get(all, to->of[k], to->n[k]), OLY_OK);
+}
+
+static void compare(const char *name, int n_out, results *a, results *b)
+{
+    for (int k = 0; k < n_out; k++) {
+        assert_int_equal(a->n[k], b->n[k]);
+        for (size_t i = 0; i < a->n[k]; i++)
+            if (((char *)a->of[k])[i] != ((char *)b->of[k])[i])
+                fail_msg("%s: result %d differs at byte %zu of %zu", name, k, i, a->n[k]);
+        free(a->of[k]);
+        free(b->of[k]);
+    }
+}
+
+/* donates: results take the places of inputs; only the first call is compared then. */
+static void call(oly_function function, void *user, int n_in, const oly_array *in, int n_out, bool donates,
+                 oly_optimisations off, results *to)
+{
+    oly_optimisations before = oly_disable(off);
+    oly_fn f = oly_jit(function, n_in, n_out, .user = user);
+    OLY_SCOPE
+    {
+        oly_array given[INPUTS], out[MOST_OUTS] = {NULL};
+        for (int k = 0; k < n_in; k++)
+            given[k] = oly_add(in[k], oly_astype(0, oly_dtype_of(in[k]))); /* a copy of its own */
+        for (int k = 0; k < n_out && donates; k++)
+            out[k] = k < n_in ? given[k] : NULL;
+        assert_int_equal(oly_call_arrays(f, n_in, given, n_out, out), OLY_OK);
+        for (int k = 0; k < n_out; k++)
+            keep(out[k], k, to);
+    }
+    oly_disable(before);
+}
+
+/* Returns how many chains were run. */
+static int64_t check(const char *name, oly_function function, void *user, int n_in, const oly_array *in, int n_out)
+{
+    int64_t before = 0, run = 0;
+    for (int donates = 0; donates < 2; donates++) {
+        results one = {0}, several = {0};
+        before = chains();
+        call(function, user, n_in, in, n_out, donates, (oly_optimisations)1 << OLY_OPTIMISATION_ROW_CHAINS, &several);
+        assert_int_equal(chains(), before);
+        call(function, user, n_in, in, n_out, donates, 0, &one);
+        compare(name, n_out, &one, &several);
+        run += chains() - before;
+    }
+    return run;
+}
+
+static oly_array drawn_array(oly_dtype dtype, int seed, int rank, const int64_t *shape, const char *sharding)
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    oly_array x = oly_mul(3, oly_sin(oly_add(oly_mul(oly_arange(n, OLY_FLOAT32), 0.37 + seed), seed)));
+    return oly_device_put(oly_astype(oly_reshape_shape(x, rank, shape), dtype),
+                          oly_named(oly_make_mesh("x=4, y=2"), sharding));
+}
+
+/* -- drawn programs -------------------------------------------------------------------------------------------------------- */
+
+enum {
+    ADD,
+    SUB,
+    MUL,
+    LARGER,
+    DIV,
+    TANH,
+    ROOT, /* elementwise, of two or one */
+    ROW_SUM,
+    ROW_MAX,
+    ROW_MIN,
+    ROW_PROD,
+    ROW_MEAN,
+    ROW_SQUARES,
+    ROW_SHORT,
+    TURN_ROWS,
+    TURN_COLUMNS,
+    SHIFT_ROWS,
+    HALVES,
+    WHOLE_SUM,
+    COLUMN_SUM,
+    N_OPS
+};
+
+typedef struct program {
+    int n, n_out, iterations; /* 0: not in a loop */
+    int sums;                 /* bit k: result k is the sum of all elements of a value */
+    struct {
+        int op, a, b;
+    } ops[MOST_OPS];
+    int out[MOST_OUTS];
+} program;
+
+static uint64_t state_of_draw;
+static int draw(int n)
+{
+    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state_of_draw >> 33) % (uint64_t)n);
+}
+
+static oly_array like(oly_array x, oly_array a)
+{
+    return oly_astype(x, oly_dtype_of(a));
+}
+
+static oly_array halves(oly_array a)
+{
+    int64_t n = oly_dim(a, -1);
+    char low[64], high[64];
+    if (n < 2)
+        return a;
+    snprintf(low, sizeof low, "..., :%d", (int)(n / 2));
+    snprintf(high, sizeof high, "..., %d:", (int)(n / 2));
+    return oly_concatenate(-1, oly_slice(a, high), oly_mul(oly_slice(a, low), 2));
+}
+
+static oly_array apply(int op, oly_array a, oly_array b)
+{
+    switch (op) {
+    case ADD: return oly_add(a, b);
+    case SUB: return oly_sub(a, b);
+    case MUL: return oly_mul(a, b);
+    case LARGER: return oly_max2(a, b);
+    case DIV: return like(oly_div(a, oly_add(oly_abs(b), 2)), a);
+    case TANH: return like(oly_tanh(a), a);
+    case ROOT: return like(oly_sqrt(oly_abs(a)), a);
+    case ROW_SUM: return like(oly_sum(a, OLY_AXES(-1), .keepdims = true), a);
+    case ROW_MAX: return oly_max(a, OLY_AXES(-1), .keepdims = true);
+    case ROW_MIN: return oly_min(a, OLY_AXES(-1), .keepdims = true);
+    case ROW_PROD: return like(oly_prod(oly_tanh(a), OLY_AXES(-1), .keepdims = true), a);
+    case ROW_MEAN: return like(oly_mean(a, OLY_AXES(-1), .keepdims = true), a);
+    case ROW_SQUARES: return like(oly_sum(oly_mul(a, a), OLY_AXES(-1), .keepdims = true), a);
+    case ROW_SHORT: return like(oly_expand_dims(oly_add(oly_sum(a, OLY_AXES(-1)), 1), -1), a);
+    case TURN_ROWS: return oly_flip(a, 1);
+    case TURN_COLUMNS: return oly_flip(a, 2);
+    case SHIFT_ROWS: return oly_roll(a, 1, 1);
+    case HALVES: return halves(a);
+    case COLUMN_SUM: return like(oly_sum(a, OLY_AXES(1), .keepdims = true), a);
+    default: return like(oly_sum(a, OLY_AXES(), .keepdims = true), a);
+    }
+}
+
+static oly_array compute(const program *p, const oly_array *in, oly_array *values)
+{
+    memcpy(values, in, sizeof *in * INPUTS);
+    for (int k = 0; k < p->n; k++)
+        values[INPUTS + k] = apply(p->ops[k].op, values[p->ops[k].a], values[p->ops[k].b]);
+    return values[INPUTS + p->n - 1];
+}
+
+typedef struct captured {
+    const program *p;
+    const oly_array *in;
+} captured;
+
+/* The two carries change places, and rows of one are used in the other. */
+static void iteration(oly_array i, oly_array *c, void *user)
+{
+    const captured *with = user;
+    oly_array values[INPUTS + MOST_OPS], in[INPUTS];
+    memcpy(in, with->in, sizeof in);
+    in[0] = c[0];
+    in[1] = c[1];
+    oly_array x = compute(with->p, in, values);
+    (void)i;
+    c[0] = c[1];
+    c[1] = like(oly_tanh(oly_add(oly_mul(in[0], 0.5), x)), in[0]);
+}
+
+static void drawn_body(const oly_array *in, oly_array *out, void *user)
+{
+    program *p = user;
+    oly_array values[INPUTS + MOST_OPS];
+    if (p->iterations) {
+        oly_array c[] = {in[0], in[1]};
+        oly_fori(0, p->iterations, iteration, 2, c, &(captured){p, in});
+        out[0] = c[0];
+        out[1] = c[1];
+        return;
+    }
+    compute(p, in, values);
+    for (int k = 0; k < p->n_out; k++)
+        out[k] = p->sums >> k & 1 ? oly_sum(oly_mul(values[p->out[k]], 3)) : values[p->out[k]];
+}
+
+/* Recent values are read more often, so that chains are long. */
+static int draw_value(int n)
+{
+    return draw(3) ? n - 1 - draw(n < 4 ? n : 4) : draw(n);
+}
+
+static void draw_program(program *p)
+{
+    p->n = 4 + draw(MOST_OPS - 3);
+    p->iterations = draw(4) ? 0 : 1 + draw(4);
+    p->sums = draw(2) ? draw(8) : 0;
+    p->n_out = p->iterations ? 2 : 1 + draw(MOST_OUTS);
+    for (int k = 0; k < p->n; k++) {
+        p->ops[k].op = draw(4) ? draw(TURN_ROWS) : draw(N_OPS);
+        p->ops[k].a = draw_value(INPUTS + k);
+        p->ops[k].b = draw_value(INPUTS + k);
+    }
+    p->out[0] = INPUTS + p->n - 1;
+    for (int k = 1; k < p->n_out; k++)
+        p->out[k] = INPUTS + draw(p->n);
+}
+
+static void drawn_programs(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {64, 65, 100, 128, 200, 300, 513};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_INT32};
+    static const char *const shardings[] = {"",           "x, None, None", "None, x, None", "None, ('x', 'y'), None",
+                                            "y, x, None", "None, None, x"};
+    int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 60, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
+    int64_t run = 0;
+    for (int k = first; k < first + n; k++) {
+        program p;
+        state_of_draw = (uint64_t)k * 7919;
+        for (int skip = 0; skip < 4; skip++)
+            draw(2);
+        draw_program(&p);
+        int64_t shape[] = {1 + draw(3), 32 + draw(80), lengths[draw(sizeof lengths / sizeof *lengths)]},
+                row[] = {1, 1, shape[2]}, one[] = {1, 1, 1};
+        const char *sharding = shardings[draw(sizeof shardings / sizeof *shardings)];
+        shape[0] = *sharding == 'x' || *sharding == 'y' ? 4 : shape[0];
+        oly_dtype dtype = dtypes[draw(6)];
+        char name[64];
+        snprintf(name, sizeof name, "SEED=%d ROWS=1", k);
+        OLY_SCOPE
+        {
+            oly_array in[] = {drawn_array(dtype, 1, 3, shape, sharding), drawn_array(dtype, 2, 3, shape, sharding),
+                              drawn_array(dtype, 3, 3, row, ""), drawn_array(dtype, 4, 3, one, "")};
+            run += check(name, drawn_body, &p, INPUTS, in, p.n_out);
+        }
+    }
+    if (n >= 20)
+        assert_true(run > n / 10);
+}
+
+/* -- what people write ------------------------------------------------------------------------------------------------------ */
+
+#define FUNCTION(name, ...)                                                                                            \
+    static void name(const oly_array *in, oly_array *out, void *user)                                                  \
+    {                                                                                                                  \
+        oly_array x = in[0];                                                                                           \
+        (void)user;                                                                                                    \
+        out[0] = __VA_ARGS__;                                                                                          \
+    }
+FUNCTION(softmax, oly_softmax(x, -1))
+FUNCTION(log_softmax, oly_log_softmax(x, -1))
+FUNCTION(logsumexp, oly_logsumexp(x, OLY_AXES(-1)))
+FUNCTION(variance, oly_var(x, OLY_AXES(-1)))
+FUNCTION(unit_rows, oly_div(x, oly_sqrt(oly_sum(oly_mul(x, x), OLY_AXES(-1), .keepdims = true))))
+
+static void layernorm(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0], mean = oly_mean(x, OLY_AXES(-1), .keepdims = true);
+    oly_array var = oly_var(x, OLY_AXES(-1), .keepdims = true);
+    out[0] = oly_add(oly_mul(oly_mul(oly_sub(x, mean), oly_rsqrt(oly_add(var, 1e-5))), in[1]), 0.5);
+}
+
+static void moments(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0], OLY_AXES(-1));
+    out[1] = oly_sum(oly_mul(in[0], in[0]), OLY_AXES(-1));
+    out[2] = oly_var(in[0], OLY_AXES(-1));
+}
+
+static void programs_of_people(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        oly_function f;
+        int n_out;
+    } programs[] = {{"softmax", softmax, 1},   {"log_softmax", log_softmax, 1}, {"logsumexp", logsumexp, 1},
+                    {"variance", variance, 1}, {"unit rows", unit_rows, 1},     {"layernorm", layernorm, 1},
+                    {"moments", moments, 3}};
+    static const int64_t shapes[][3] = {{8, 40, 512}, {2, 33, 200}, {16, 16, 1000}, {1, 3000, 64}};
+    static const char *const shardings[] = {"", "None, x, None", "None, ('y', 'x'), None"};
+    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+        for (int s = 0; s < 4; s++)
+            for (int by = 0; by < 3; by++)
+                OLY_SCOPE
+                {
+                    char name[99];
+                    snprintf(name, sizeof name, "%s of %d x %d x %d, %d", programs[k].name, (int)shapes[s][0],
+                             (int)shapes[s][1], (int)shapes[s][2], by);
+                    oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 3, shapes[s], shardings[by]),
+                                      drawn_array(OLY_FLOAT32, 2, 1, &shapes[s][2], "")};
+                    int64_t run = check(name, programs[k].f, NULL, 2, in, programs[k].n_out);
+                    if (run == 0 && by == 1 && s != 1)
+                        fail_msg("%s: was not run as a chain", name);
+                }
+}
+
+/* By default, only what does not stay in cache is. */
+static void small_ones(void **state)
+{
+    (void)state;
+    int64_t least = oly_row_chains_least, before = chains(), small[] = {64, 256}, large[] = {4096, 1024};
+    oly_row_chains_least = 1 << 21;
+    oly_fn f = oly_jit(softmax, 1, 1);
+    OLY_SCOPE
+    {
+        oly_block_until_ready(oly_apply(f, drawn_array(OLY_FLOAT32, 1, 2, small, "")));
+        assert_int_equal(chains(), before);
+        oly_block_until_ready(oly_apply(f, drawn_array(OLY_FLOAT32, 1, 2, large, "")));
+        assert_true(chains() > before);
+    }
+    oly_row_chains_least = least;
+}
+
+static int open_with_chains(void **state)
+{
+    oly_row_chains_least = 1;
+    setenv("OLYMPUS_COMPUTE_ONCE", "1000000000", 1); /* sums of replicated arrays are computed by each device */
+    return check_start_wide(state);
+}
+
+static int close_with_chains(void **state)
+{
+    oly_row_chains_least = 1 << 21;
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+    return check_close(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(drawn_programs, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(programs_of_people, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(small_ones, open_with_chains, close_with_chains),
+    };
+    return CHECK_MAIN(tests);
+}
