@@ -13,6 +13,8 @@
 
 enum { BLOCK_BYTES = 1 << 18, MOST_TURNS = 64, LEAST_BLOCKS = 16 };
 
+bool oly_row_blocks_backwards;
+
 typedef struct device_rows {
     oly_rows rows;
     int split;             /* blocks are ranges of this dimension, with all of those after it */
@@ -34,6 +36,53 @@ typedef struct oly_row_blocks {
 int oly_row_blocks_on(const oly_row_blocks *r, int device)
 {
     return (int)(r->device[device].outer * r->device[device].ranges);
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------------------- */
+
+/* base: NULL: before any run, when only scratch memory has its place. */
+static char *address(const oly_plan *plan, void *const *base, const oly_row_operand *o)
+{
+    if (base)
+        return (char *)base[o->cell] + o->offset;
+    const oly_slot *s = &plan->slots[oly_cell_slot(plan, o->cell)];
+    uint64_t begin = s->kind == OLY_SLOT_SCRATCH ? (uint64_t)1 << 62 | s->offset : (uint64_t)(o->cell + 1) << 40;
+    return (char *)(uintptr_t)(begin + (uint64_t)o->offset);
+}
+
+/* From the first byte to behind the last one. */
+static void range_of(const oly_plan *plan, void *const *base, const oly_rows *rows, const oly_row_operand *o,
+                     uintptr_t *low, uintptr_t *high)
+{
+    *low = (uintptr_t)address(plan, base, o) + (uintptr_t)o->low;
+    *high = (uintptr_t)address(plan, base, o) + (uintptr_t)o->high;
+    for (int d = 0; d < rows->lead; d++) {
+        int64_t span = (rows->extent[d] - 1) * o->stride[d];
+        *(span < 0 ? low : high) += (uintptr_t)span;
+    }
+}
+
+/* Of different cells: may a plan have given both the same memory? */
+static bool overlap(const oly_plan *plan, void *const *base, const oly_rows *rows, const oly_row_operand *a,
+                    const oly_row_operand *b)
+{
+    uintptr_t low[2], high[2];
+    range_of(plan, base, rows, a, &low[0], &high[0]);
+    range_of(plan, base, rows, b, &low[1], &high[1]);
+    return a->cell != b->cell && low[0] < high[1] && low[1] < high[0];
+}
+
+/* May a block be computed by all steps before the next one is? Of one cell the planner has made sure. */
+static bool matches(const oly_plan *plan, void *const *base, const device_rows *v)
+{
+    for (int i = 0; i < v->n_operands; i++)
+        for (int j = 0; j < i; j++) {
+            const oly_row_operand *a = &v->operand[i], *b = &v->operand[j];
+            if ((a->writes || b->writes) && overlap(plan, base, &v->rows, a, b) &&
+                (address(plan, base, a) != address(plan, base, b) || !oly_rows_match(&v->rows, a, b)))
+                return false;
+        }
+    return true;
 }
 
 /* -- preparing ---------------------------------------------------------------------------------------------------------- */
@@ -90,13 +139,19 @@ static bool is_own(const oly_plan *plan, const oly_step *first, const oly_step *
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && s->first >= first->number && s->last <= last->number;
 }
 
-/* Is every operand of the slot in rows that follow each other? */
-static bool is_even(const oly_plan *plan, const device_rows *v, int slot)
+/* Is every operand of the slot in rows that follow each other, and its memory that of no other? */
+static bool is_apart(const oly_plan *plan, const device_rows *v, int slot)
 {
-    for (int i = 0; i < v->n_operands; i++)
-        if (oly_cell_slot(plan, v->operand[i].cell) == slot &&
-            (!oly_row_bytes(&v->rows, &v->operand[i]) || !oly_rows_match(&v->rows, &v->operand[i], &v->operand[i])))
+    for (int i = 0; i < v->n_operands; i++) {
+        const oly_row_operand *o = &v->operand[i];
+        if (oly_cell_slot(plan, o->cell) != slot)
+            continue;
+        if (!oly_row_bytes(&v->rows, o) || !oly_rows_match(&v->rows, o, o))
             return false;
+        for (int j = 0; j < v->n_operands; j++)
+            if (overlap(plan, NULL, &v->rows, o, &v->operand[j]))
+                return false;
+    }
     return true;
 }
 
@@ -114,7 +169,7 @@ static oly_status find_own(oly_plan *plan, const oly_step *first, const oly_step
             for (int k = 0; k < made->n_own; k++)
                 use = use && own[k] != slot;
             for (int e = 0; use && e < plan->n_devices; e++)
-                use = is_even(plan, &devices[e], slot);
+                use = is_apart(plan, &devices[e], slot);
             if (use)
                 own[made->n_own++] = slot;
         }
@@ -141,6 +196,8 @@ oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const ol
         if (!reduce->reduce.device[d].has_work || !oly_rows_of(&reduce->reduce.device[d], &devices[d].rows))
             continue;
         OLY_TRY(list_operands(plan, first, made->n, d, &devices[d]));
+        if (!matches(plan, NULL, &devices[d]))
+            return OLY_OK;
         divide(&devices[d]);
         made->turns = (int)smaller(made->turns, oly_rows_count(&devices[d].rows) / devices[d].most);
     }
@@ -167,46 +224,12 @@ void oly_row_blocks_traffic(const oly_plan *plan, const oly_row_blocks *r, int d
 
 /* -- running ------------------------------------------------------------------------------------------------------------- */
 
-static char *address(void *const *base, const oly_row_operand *o)
-{
-    return (char *)base[o->cell] + o->offset;
-}
-
-/* From the first byte to behind the last one. */
-static void range_of(void *const *base, const oly_rows *rows, const oly_row_operand *o, char **low, char **high)
-{
-    *low = address(base, o) + o->low;
-    *high = address(base, o) + o->high;
-    for (int d = 0; d < rows->lead; d++) {
-        int64_t span = (rows->extent[d] - 1) * o->stride[d];
-        *(span < 0 ? low : high) += span;
-    }
-}
-
-/* May a block be computed by all steps before the next one is? Of one cell the planner has made sure. */
-static bool matches(void *const *base, const device_rows *v)
-{
-    for (int i = 0; i < v->n_operands; i++)
-        for (int j = 0; j < i; j++) {
-            const oly_row_operand *a = &v->operand[i], *b = &v->operand[j];
-            char *low[2], *high[2];
-            if (a->cell == b->cell || (!a->writes && !b->writes) || base[a->cell] == NULL || base[b->cell] == NULL)
-                continue;
-            range_of(base, &v->rows, a, &low[0], &high[0]);
-            range_of(base, &v->rows, b, &low[1], &high[1]);
-            if (low[0] < high[1] && low[1] < high[0] &&
-                (address(base, a) != address(base, b) || !oly_rows_match(&v->rows, a, b)))
-                return false;
-        }
-    return true;
-}
-
 void oly_row_turns_begin(void *const *base, const oly_plan *plan, const oly_row_blocks *r, oly_row_turns *turns)
 {
     atomic_store(&turns->taken, 0);
     turns->in_order = false;
     for (int d = 0; d < plan->n_devices && !turns->in_order; d++)
-        turns->in_order = r->device[d].n_operands > 0 && !matches(base, &r->device[d]);
+        turns->in_order = r->device[d].n_operands > 0 && !matches(plan, base, &r->device[d]);
     oly_count(&oly_device_counted.row_chains, 1);
     oly_count(&oly_device_counted.rows_in_order, turns->in_order);
 }
@@ -261,8 +284,9 @@ static char *place_of(const row_block *b, const oly_plan *plan, const oly_row_op
     int slot = oly_cell_slot(plan, o->cell);
     for (int k = 0; k < b->chain->n_own && b->shift != 0; k++)
         if (b->chain->own[k] == slot)
-            return (char *)((uintptr_t)address(b->base, o) + (uintptr_t)(b->shift * oly_row_bytes(&b->v->rows, o)));
-    return address(b->base, o);
+            return (char *)((uintptr_t)address(plan, b->base, o) +
+                            (uintptr_t)(b->shift * oly_row_bytes(&b->v->rows, o)));
+    return address(plan, b->base, o);
 }
 
 static void run_tile(const row_block *b, const oly_plan *plan, const oly_step *s, int device, const oly_row_operand *o)
@@ -307,7 +331,7 @@ void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *
     const oly_row_blocks *chain = last->prepared->blocks;
     const oly_step *first = last - (chain->n - 1);
     row_block b = {.base = base, .chain = chain, .v = &chain->device[device]};
-    place_block(&b, block);
+    place_block(&b, oly_row_blocks_backwards ? (int)(b.v->outer * b.v->ranges) - 1 - block : block);
     if (turns->in_order) {
         run_steps(&b, plan, first, device, turns->only, turns->only + 1);
         return;

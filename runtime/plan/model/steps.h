@@ -25,6 +25,7 @@ typedef struct oly_slot {
     size_t *device_bytes; /* [n_devices]; pool slots */
     size_t offset;
     int first, last;         /* its lifetime: numbers of the first and last step that use it */
+    int early;               /* so many numbers before `first` no other slot may have its memory any more (row_chains.c) */
     struct oly_block *block; /* of the step that writes it */
     bool claimed;            /* is an output or a loop's carry: no second one may use its memory */
     bool shared;             /* holds two values (reshape): must not be updated in place */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chains of rows: consecutive steps that are reductions of the last dimensions and elementwise groups over the same rows (softmax, layer
  * normalisation, variance) may be computed one block of rows after the other, so that a row is read from memory once and what only they read
- * stays in cache. The last step is given the length of the chain (oly_step.chain), and what its steps use keeps its memory until its end,
- * so that an executor may run them together; one that does not runs one step after the other. Values and bits are the same. The executor for
+ * stays in cache. The last step is given the length of the chain (oly_step.chain); an executor may run its steps together if memory is used
+ * so that it can; one that does not runs one step after the other. Values and bits are the same. The executor for
  * CPUs does so (run/row_blocks.c); that for GPUs finds its chains itself (run/cuda/row_chains.c). Called by plan.c, after
  * fused_reductions.c and before memory is assigned. */
 #include "plan/schedule/schedule.h"
@@ -136,12 +136,17 @@ static int without_divided(const oly_block *b, int k, int n)
 
 /* -- the pass ------------------------------------------------------------------------------------------------------------- */
 
-static void keep(oly_plan *plan, const chain *c, int n, int number)
+/* What has few elements a row keeps its memory from the chain's begin to its end: it would otherwise be put where the rows of another value have just
+ * been, and the next large value, which could have taken exactly the place of these, beside it. Large values take each other's place if
+ * their rows are the same (the executor looks). */
+static void keep(oly_plan *plan, const chain *c, int n, int begin, int end)
 {
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
         oly_slot *s = &plan->slots[oly_cell_slot(plan, c->operand[i].cell)];
-        if (s->kind == OLY_SLOT_SCRATCH && s->last < number)
-            s->last = number;
+        if (s->kind != OLY_SLOT_SCRATCH || c->operand[i].elements >= LONG_ROW)
+            continue;
+        s->last = s->last < end ? end : s->last;
+        s->early = s->first - s->early > begin ? s->first - begin : s->early;
     }
 }
 
@@ -186,7 +191,7 @@ static void chain_at(oly_plan *plan, const oly_block *b, int k)
     for (int d = 0; d < plan->n_devices; d++)
         if (has_work(first, d)) {
             find_chain(plan, b, k, d, &c);
-            keep(plan, &c, n, first[n - 1].number);
+            keep(plan, &c, n, first->number, first[n - 1].number);
         }
 }
 

@@ -48,11 +48,17 @@ static void extend_lives(oly_plan *plan, const oly_block *b)
     }
 }
 
+/* From this step on its memory is its own. */
+static int birth(const oly_slot *s)
+{
+    return s->first - s->early;
+}
+
 static int by_birth(const void *a, const void *b, void *slots)
 {
     const oly_slot *s = slots;
     int x = *(const int *)a, y = *(const int *)b;
-    int d = s[x].first - s[y].first;
+    int d = birth(&s[x]) - birth(&s[y]);
     return d ? d : x - y;
 }
 
@@ -69,7 +75,7 @@ static size_t first_fit(const oly_plan *plan, const int *placed, int n, const ol
         moved = false;
         for (int k = 0; k < n; k++) {
             const oly_slot *o = &plan->slots[placed[k]];
-            bool together = o->first <= slot->last && slot->first <= o->last;
+            bool together = birth(o) <= slot->last && birth(slot) <= o->last;
             if (together && offset < o->offset + rounded(o->bytes) && o->offset < offset + rounded(slot->bytes)) {
                 offset = o->offset + rounded(o->bytes);
                 moved = true;
@@ -165,7 +171,7 @@ oly_status oly_assign_memory(oly_planner *p)
         oly_slot *s = &plan->slots[order[k]];
         int alive = 0;
         for (int j = 0; j < n_placed; j++) /* drop slots that are dead: first uses only increase */
-            if (plan->slots[placed[j]].last >= s->first || !oly_enabled(OLY_OPTIMISATION_MEMORY_REUSE))
+            if (plan->slots[placed[j]].last >= birth(s) || !oly_enabled(OLY_OPTIMISATION_MEMORY_REUSE))
                 placed[alive++] = placed[j];
         n_placed = alive;
         s->offset = first_fit(plan, placed, n_placed, s);
