@@ -26,16 +26,21 @@ typedef struct block {
     bool blas;
 } block;
 
-/* Offset in the kernel of each element of one of its rows. */
+/* Offset in the kernel of each element of one of its rows: those of taps that follow each other in the last dimension at once, since divisions take
+ * long. */
 static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t *offset)
 {
     const oly_local_operand *w = &b->t->in[1];
-    for (int64_t l = 0; l < depth; l++) {
+    const int rank = (int)b->t->window->rank, last = b->slide.rank - 1;
+    for (int64_t l = 0, length; l < depth; l += length) {
         int64_t tap[OLY_MAX_WINDOW] = {0}, at = from + l;
         oly_slide_indexes(&b->slide, b->slide.size, at % b->slide.taps, tap);
-        offset[l] = at / b->slide.taps * w->stride[1];
-        for (int d = 0; d < b->t->window->rank; d++)
-            offset[l] += tap[d] * w->stride[2 + d];
+        length = b->slide.size[last] - tap[last] < depth - l ? b->slide.size[last] - tap[last] : depth - l;
+        int64_t first = at / b->slide.taps * w->stride[1];
+        for (int d = 0; d < rank; d++)
+            first += tap[d] * w->stride[2 + d];
+        for (int64_t k = 0; k < length; k++)
+            offset[l + k] = first + (rank > 0 ? k * w->stride[1 + rank] : 0);
     }
 }
 
@@ -287,6 +292,8 @@ static void run_block(const block *b, const void *const *in, void *result)
     }
 }
 
+#include "cpu/convolve_batches.h"
+
 /* Finds the part of the operand that the block's group reads. */
 static void find_group(block *b, int64_t group)
 {
@@ -298,6 +305,35 @@ static void find_group(block *b, int64_t group)
     b->seen_feature = (of_batch ? 0 : group * w->size[1]) + w->origin[1] - x->origin[1];
 }
 
+#ifdef OLY_HAS_TILES
+static void run_batches(block *b, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
+                        int n_chunks)
+{
+    const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1], *y = &b->t->out;
+    int64_t strips = batch_strips(d), bytes = oly_element_bytes[y->dtype];
+    int64_t blocks = d->places * d->row_blocks * strips;
+    for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
+        int64_t strip = k % strips, rest = k / strips;
+        b->row = rest % d->row_blocks * ROWS;
+        b->rows = y->extent[1] - b->row < ROWS ? y->extent[1] - b->row : ROWS;
+        b->place = rest / d->row_blocks;
+        b->batch = d->batch * strip / strips;
+        int n = (int)(d->batch * (strip + 1) / strips - b->batch);
+        find_group(b, 0);
+        const char *from =
+            (const char *)in[0] + (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
+        const char *rows = (const char *)in[1] + b->row * w->stride[0] * bytes;
+        char *to = (char *)out + ((b->batch * y->extent[1] + b->row) * b->slide.places + b->place) * bytes;
+        if (b->rows <= 0)
+            continue;
+        if (y->dtype == OLY_FLOAT32)
+            convolve_batches_f32(b, n, (const float *)from, (const float *)rows, (float *)to);
+        else
+            convolve_batches_f64(b, n, (const double *)from, (const double *)rows, (double *)to);
+    }
+}
+#endif
+
 void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                     int chunk, int n_chunks)
 {
@@ -307,6 +343,12 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
             end = begin + t->out.extent[1];
     block b = {.t = t, .slide = oly_slide_of(t)};
     b.depth = in[1] ? t->in[1].extent[1] * b.slide.taps : 0;
+#ifdef OLY_HAS_TILES
+    if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
+        run_batches(&b, &d, in, out, chunk, n_chunks);
+        return;
+    }
+#endif
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
         int64_t strip = k % d.strips, rest = k / d.strips, part = rest % d.row_blocks;
         rest /= d.row_blocks;

@@ -206,6 +206,64 @@ static void gather_columns(const oly_positions *p, const oly_window *w, int64_t 
         }
 }
 
+/* -- windows that are rows ----------------------------------------------------------------------------------------------------- */
+
+enum { ROWS_AHEAD = 8, BYTES_AHEAD = 512 }; /* that are fetched before they are needed: processors do not guess where they are */
+
+static inline void copy_pair(char *to, const char *from)
+{
+    pair x;
+    memcpy(&x, from, 16);
+    memcpy(to, &x, 16);
+}
+
+/* n bytes, at most 64, without a call: the ends of some ranges overlap. */
+static inline void copy_few(char *to, const char *from, int64_t n)
+{
+    if (n >= 16) {
+        copy_pair(to, from);
+        if (n > 32) {
+            copy_pair(to + 16, from + 16);
+            copy_pair(to + n - 32, from + n - 32);
+        }
+        copy_pair(to + n - 16, from + n - 16);
+    } else if (n >= 8) {
+        uint64_t x, y;
+        memcpy(&x, from, 8);
+        memcpy(&y, from + n - 8, 8);
+        memcpy(to, &x, 8);
+        memcpy(to + n - 8, &y, 8);
+    } else if (n >= 4) {
+        uint32_t x, y;
+        memcpy(&x, from, 4);
+        memcpy(&y, from + n - 4, 4);
+        memcpy(to, &x, 4);
+        memcpy(to + n - 4, &y, 4);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from[i];
+    }
+}
+
+/* n rows of consecutive elements; others: what is written where there is none. */
+static void gather_rows(const oly_window *w, int64_t n, const int64_t *offset, const int8_t *state, int64_t bytes,
+                        char *to, const char *from, const void *const *others)
+{
+    int64_t row = w->extent[0] * bytes, fetched = row < BYTES_AHEAD ? row : BYTES_AHEAD;
+    for (int64_t j = 0; j < n; j++, to += row) {
+        const char *next = from + offset[j + ROWS_AHEAD < n ? j + ROWS_AHEAD : j] * bytes;
+        if (j + ROWS_AHEAD < n && state[j + ROWS_AHEAD] > 0)
+            for (int64_t b = 0; b < fetched; b += LINE)
+                __builtin_prefetch(next + b, 0);
+        if (state[j] <= 0)
+            fill_of[bytes](w, to, others[state[j] < 0]);
+        else if (row <= 64)
+            copy_few(to, from + offset[j] * bytes, row);
+        else
+            memcpy(to, from + offset[j] * bytes, (size_t)row);
+    }
+}
+
 void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
@@ -223,8 +281,9 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     else
         outside_value(x->dtype, outside);
     int64_t begin = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks;
+    const void *const others[] = {outside, unseen};
+    bool rows = window.rank == 1 && window.stride[0] == 1;
     if (are_columns(&window, end - begin, bytes)) {
-        const void *const others[] = {outside, unseen};
         gather_columns(&positions, &window, begin, end, bytes, out, in[0], others);
         return;
     }
@@ -238,7 +297,9 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
         oly_positions_follow(&positions, k, n, offset, state);
         if (dense == 1)
             look_up_of[bytes](n, to, in[0], offset, state, outside, unseen);
-        for (int64_t j = 0; j < n && dense > 1; j++, to += dense * bytes)
+        else if (rows)
+            gather_rows(&window, n, offset, state, bytes, to, in[0], others);
+        for (int64_t j = 0; j < n && dense > 1 && !rows; j++, to += dense * bytes)
             if (state[j] > 0)
                 copy_of[bytes](&window, to, (const char *)in[0] + offset[j] * bytes);
             else

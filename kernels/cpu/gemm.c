@@ -7,6 +7,7 @@
 #include "cpu/gemm_blocks.h"
 #include "cpu/gemm_few.h"
 #include "cpu/gemm_tile.h"
+#include "cpu/gemm_together.h"
 #include "cpu/strip.h"
 #include "cpu/transpose.h"
 #include <cblas.h>
@@ -382,6 +383,16 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     }
 }
 
+/* TOGETHER products from number `first` on, of one block each. */
+static void run_together(const oly_gemm_task *t, const void *a, const void *b, void *c, int64_t first)
+{
+    oly_gemm_start at = oly_gemm_start_of(t, first);
+    if (t->dtype == OLY_FLOAT32)
+        products_together_f32(t, (const float *)a + at.a, (const float *)b + at.b, (float *)c + at.c);
+    else
+        products_together_f64(t, (const double *)a + at.a, (const double *)b + at.b, (double *)c + at.c);
+}
+
 void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks)
 {
     int64_t batches = oly_gemm_batches(t);
@@ -389,7 +400,14 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
         return;
     oly_gemm_shape s = oly_gemm_divide(t);
     int64_t bytes = oly_element_bytes[t->dtype], blocks = batches * s.row_blocks * s.column_blocks;
-    for (int64_t block = blocks * chunk / n_chunks; block < blocks * (chunk + 1) / n_chunks; block++) {
+    int64_t end = blocks * (chunk + 1) / n_chunks;
+    bool real = t->dtype == OLY_FLOAT32 || t->dtype == OLY_FLOAT64, together = real && !s.blas && is_together(t);
+    for (int64_t block = blocks * chunk / n_chunks; block < end; block++) {
+        if (together && block + TOGETHER <= end && block % t->batch + TOGETHER <= t->batch) {
+            run_together(t, a, b, c, block);
+            block += TOGETHER - 1;
+            continue;
+        }
         int64_t column = block % s.column_blocks * s.columns, rest = block / s.column_blocks;
         int64_t row = rest % s.row_blocks * s.rows, batch = rest / s.row_blocks;
         product p = {t->m - row < s.rows ? t->m - row : s.rows,

@@ -16,21 +16,8 @@
 #define FEW_ROWS    32     /* rows of b are read in place: copying them would take longer than what it saves */
 #define FEW_PANELS  2      /* the same for rows of a */
 
-/* turn_<s>: to[x * to_row + y] = from[y * from_row + x], blocks of them in registers. */
-#define TURN(s, T, side, block, bits)                                                                                  \
-    static void turn_##s(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from, int64_t from_row)        \
-    {                                                                                                                  \
-        int64_t y = 0;                                                                                                 \
-        for (; y + (side) <= rows; y += (side))                                                                        \
-            for (int64_t x = 0; x < columns; x += (side))                                                              \
-                block(columns - x < (side) ? (int)(columns - x) : (side), (bits *)(to + x * to_row + y), to_row,       \
-                      (const bits *)(from + y * from_row + x), from_row);                                              \
-        for (; y < rows; y++)                                                                                          \
-            for (int64_t x = 0; x < columns; x++)                                                                      \
-                to[x * to_row + y] = from[y * from_row + x];                                                           \
-    }
-TURN(f32, float, 16, transpose_16, uint32_t)
-TURN(f64, double, 8, transpose_8x8, uint64_t)
+OLY_TURN(f32, float, 16, transpose_16, uint32_t)
+OLY_TURN(f64, double, 8, transpose_8x8, uint64_t)
 
 /* lines_<s>: rows of a as tiles read them: dense where they are dense in a, else in groups of TILE_ROWS side by side.
  * panel_<s>: a piece of b with dense rows. */

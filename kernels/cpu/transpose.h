@@ -94,6 +94,22 @@ static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, cons
 }
 #endif
 
+#ifdef OLY_HAS_TRANSPOSE
+/* turn_<s>: to[x * to_row + y] = from[y * from_row + x], blocks of side x side elements of type T in registers, as `bits`. */
+#define OLY_TURN(s, T, side, block, bits)                                                                              \
+    static void turn_##s(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from, int64_t from_row)        \
+    {                                                                                                                  \
+        int64_t y = 0;                                                                                                 \
+        for (; y + (side) <= rows; y += (side))                                                                        \
+            for (int64_t x = 0; x < columns; x += (side))                                                              \
+                block(columns - x < (side) ? (int)(columns - x) : (side), (bits *)(to + x * to_row + y), to_row,       \
+                      (const bits *)(from + y * from_row + x), from_row);                                              \
+        for (; y < rows; y++)                                                                                          \
+            for (int64_t x = 0; x < columns; x++)                                                                      \
+                to[x * to_row + y] = from[y * from_row + x];                                                           \
+    }
+#endif
+
 /* The same for any numbers of rows and columns. */
 static inline void transpose_w4(int rows, int columns, uint32_t *to, int64_t to_row, const uint32_t *from,
                                 int64_t from_row)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,4 devices=8  Convolutions of more features and positions than the kernels compute at a time have the values of plain loops: features first
- * and last, strides, dilations, padding of all kinds, groups, float32 and float64, with and without a mesh. CONVOLUTION_SEED=n: of the first. */
+ * and last, strides, dilations, padding of all kinds, groups, large batches with large kernels, float32 and float64, with and without a mesh. CONVOLUTION_SEED=n: of the first. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -28,6 +28,9 @@ static convolution drawn(void)
     convolution c;
     do {
         c = (convolution){.batch = 1 + draw(3), .groups = draw(4) ? 1 : 2, .in = 1 + draw(40), .out = 1 + draw(80)};
+        bool many = draw(3) == 0;
+        if (many)
+            c.batch = 10 + draw(60), c.in = 1 + draw(4), c.groups = 1;
         c.last = draw(2), c.double_precision = draw(4) == 0;
         for (int d = 0; d < 2; d++) {
             c.size[d] = 1 + draw(d == 0 ? 12 : 40);
@@ -36,10 +39,17 @@ static convolution drawn(void)
             c.apart[d] = draw(4) ? 1 : 1 + draw(3);
             c.gaps[d] = draw(6) ? 1 : 2;
             c.lo[d] = draw(3), c.hi[d] = draw(3);
+            if (many) { /* a kernel almost as large as the image, as for derivatives */
+                c.gaps[d] = 1;
+                int64_t most = (c.size[d] + c.lo[d] + c.hi[d] - 1) / c.apart[d] + 1;
+                c.window[d] = most > 3 ? most - draw(4) : most;
+            }
             int64_t room = (c.size[d] - 1) * c.gaps[d] + 1 + c.lo[d] + c.hi[d] - (c.window[d] - 1) * c.apart[d] - 1;
             c.places[d] = room < 0 ? 0 : room / c.stride[d] + 1;
         }
-    } while (c.places[0] * c.places[1] == 0 || c.batch * c.groups * c.out * c.places[0] * c.places[1] > MOST);
+    } while (c.places[0] * c.places[1] == 0 || c.batch * c.groups * c.in * c.size[0] * c.size[1] > MOST ||
+             c.groups * c.out * c.in * c.window[0] * c.window[1] > MOST ||
+             c.batch * c.groups * c.out * c.places[0] * c.places[1] > MOST);
     return c;
 }
 

@@ -443,6 +443,71 @@ static void products_of_any_shape_and_order_are_exact_on_integers(void **unused)
     (void)unused, on_each(check_products);
 }
 
+/* Many small products, which are computed side by side, have the bits of each by itself: all shapes up to 9, dense and with gaps, transposed,
+ * one matrix for all, batches within another loop. */
+static void check_many_small_products(void)
+{
+    static char alone[ROOM * 16];
+    uint64_t seed = 5;
+#define DRAW(n) ((int64_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % (n))
+    for (int s = 0; s < 400; s++) {
+        int64_t m = 1 + DRAW(9), n = 1 + DRAW(9), k = 1 + DRAW(9), batch = 1 + DRAW(70), outer = 1 + DRAW(3);
+        int64_t gap = DRAW(2) ? DRAW(3) : 0, form = DRAW(4);
+        bool wide = DRAW(2);
+        int64_t a_long = (form & 1 ? m : k) + gap, b_long = (form & 2 ? k : n) + gap;
+        oly_gemm_task t = {.dtype = wide ? OLY_FLOAT64 : OLY_FLOAT32,
+                           .batch = batch,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a_row = form & 1 ? 1 : a_long,
+                           .a_column = form & 1 ? a_long : 1,
+                           .b_row = form & 2 ? 1 : b_long,
+                           .b_column = form & 2 ? b_long : 1,
+                           .c_row = n + gap,
+                           .n_outer = 1,
+                           .outer = {outer}};
+        t.a_batch = a_long * (form & 1 ? k : m);
+        t.b_batch = DRAW(3) ? b_long * (form & 2 ? n : k) : 0;
+        t.c_batch = t.c_row * m;
+        t.a_outer[0] = batch * t.a_batch;
+        t.b_outer[0] = batch * b_long * (form & 2 ? n : k);
+        t.c_outer[0] = batch * t.c_batch;
+        int64_t elements = outer * (t.c_outer[0] + t.a_outer[0] + t.b_outer[0]);
+        assert_true(elements < ROOM);
+        for (int64_t i = 0; i < elements; i++) {
+            double x = (double)DRAW(1 << 30) / (1 << 28) - 2, y = (double)DRAW(1 << 30) / (1 << 28) - 2;
+            if (wide)
+                ((double *)memory_a)[i] = x, ((double *)memory_b)[i] = y;
+            else
+                ((float *)memory_a)[i] = (float)x, ((float *)memory_b)[i] = (float)y;
+        }
+        size_t bytes = (size_t)(outer * t.c_outer[0]) * (wide ? 8 : 4);
+        memset(memory_c, 0, bytes);
+        memset(alone, 0, bytes);
+        int chunks = oly_gemm_chunks(&t);
+        for (int c = 0; c < chunks; c++)
+            oly_gemm_run(&t, memory_a, memory_b, memory_c, c, chunks);
+        oly_gemm_task one = t;
+        one.batch = 1;
+        one.n_outer = 0;
+        for (int64_t i = 0; i < outer * batch; i++) {
+            int64_t o = i / batch, b = i % batch, size = wide ? 8 : 4;
+            oly_gemm_run(&one, memory_a + (o * t.a_outer[0] + b * t.a_batch) * size,
+                         memory_b + (o * t.b_outer[0] + b * t.b_batch) * size,
+                         alone + (o * t.c_outer[0] + b * t.c_batch) * size, 0, 1);
+        }
+        if (memcmp(memory_c, alone, bytes) != 0)
+            fail_msg("%s: %d products of %d x %d x %d, form %d, gap %d, float%d", oly_kernels_isa(), (int)batch, (int)m,
+                     (int)k, (int)n, (int)form, (int)gap, wide ? 64 : 32);
+    }
+#undef DRAW
+}
+static void many_small_products_have_the_bits_of_each(void **unused)
+{
+    (void)unused, on_each(check_many_small_products);
+}
+
 /* Strides that OpenBLAS refuses, or would misread: repeated, reversed, overlapping, with gaps in both dimensions. */
 static void check_products_of_any_stride(void)
 {
@@ -573,6 +638,7 @@ int main(void)
         cmocka_unit_test(combine_adds_every_source_also_in_place),
         cmocka_unit_test(combine_has_a_fixed_order),
         cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
+        cmocka_unit_test(many_small_products_have_the_bits_of_each),
         cmocka_unit_test(products_of_any_stride_are_exact_on_integers),
         cmocka_unit_test(small_products_go_left_to_right_fused),
         cmocka_unit_test(copies_reach_every_element_and_no_other),
