@@ -46,6 +46,84 @@ static oly_array largest(oly_array x)
     return oly_add(values, oly_astype(positions, OLY_FLOAT32));
 }
 
+static oly_array gradient(oly_function f, int with_respect, oly_array x, oly_array y)
+{
+    oly_fn g = oly_grad(oly_jit(f, y ? 2 : 1, 1), .argnums = with_respect ? "1" : "0");
+    oly_array in[2] = {x, y}, out[1] = {NULL};
+    oly_call_arrays(g, y ? 2 : 1, in, 1, out);
+    return out[0];
+}
+#define SQUARE_OF(name, ...)                                                                                           \
+    static void square_of_##name(const oly_array *in, oly_array *out, void *user)                                      \
+    {                                                                                                                  \
+        (void)user;                                                                                                    \
+        oly_array v = __VA_ARGS__;                                                                                     \
+        out[0] = oly_sum(oly_mul(v, v));                                                                               \
+    }
+SQUARE_OF(conv, oly_conv(in[0], in[1], .padding = "SAME"))
+SQUARE_OF(pool, oly_max_pool(in[0], .window = "2, 2", .strides = "2, 2"))
+SQUARE_OF(layernorm, oly_add(layernorm(in[0], 1), 1))
+SQUARE_OF(softmax, oly_softmax(in[0], 1))
+SQUARE_OF(cumsum, oly_cumsum(in[0], 0))
+SQUARE_OF(take, oly_take(in[0], in[1], 0, NULL))
+static oly_array cross_entropy(oly_array x, oly_array y)
+{
+    return oly_neg(oly_mean(oly_take_along_axis(oly_log_softmax(x, 1), oly_expand_dims(y, 1), 1, NULL)));
+}
+static void total_cross_entropy(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = cross_entropy(in[0], in[1]);
+}
+static oly_array laplacian(oly_array x)
+{
+    oly_array s =
+        oly_add(oly_add(oly_roll(x, 1, 0), oly_roll(x, -1, 0)), oly_add(oly_roll(x, 1, 1), oly_roll(x, -1, 1)));
+    return oly_sub(s, oly_mul(4, x));
+}
+static oly_array distances(oly_array x, oly_array y)
+{
+    oly_array d = oly_sub(oly_expand_dims(x, 1), oly_expand_dims(y, 0));
+    return oly_sqrt(oly_sum(oly_mul(d, d), OLY_AXES(2)));
+}
+static oly_array forces(oly_array x)
+{
+    oly_array d = oly_sub(oly_expand_dims(x, 1), oly_expand_dims(x, 0));
+    oly_array r = oly_add(oly_sum(oly_mul(d, d), OLY_AXES(2), .keepdims = true), 1e-3);
+    return oly_sum(oly_div(d, oly_mul(r, oly_sqrt(r))), OLY_AXES(1));
+}
+static oly_array pixels(oly_array x)
+{
+    int64_t n = oly_dim(x, 0);
+    return oly_reshape(oly_transpose(oly_reshape(x, n, 16, 2, 2, 56, 56), 0, 1, 4, 2, 5, 3), n, 16, 112, 112);
+}
+static void recur(oly_array i, oly_array *c, void *user)
+{
+    (void)i;
+    c[0] = oly_tanh(oly_matmul(c[0], *(oly_array *)user));
+}
+static oly_array recurrence(oly_array x, oly_array w, int64_t n)
+{
+    oly_fori(0, n, recur, 1, &x, &w);
+    return x;
+}
+static void logistic_step(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    c[0] = oly_mul(oly_mul(3.7, c[0]), oly_sub(1, c[0]));
+}
+static oly_array logistic(oly_array x, int64_t n)
+{
+    oly_fori(0, n, logistic_step, 1, &x, NULL);
+    return x;
+}
+static oly_array batchnorm(oly_array x)
+{
+    oly_array mean = oly_mean(x, OLY_AXES(0, 2, 3), .keepdims = true),
+              var = oly_var(x, OLY_AXES(0, 2, 3), .keepdims = true);
+    return oly_mul(oly_sub(x, mean), oly_rsqrt(oly_add(var, 1e-5)));
+}
+
 /* -- the rows ---------------------------------------------------------------------------------------------------------- */
 
 #define X in[0]

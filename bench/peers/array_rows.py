@@ -286,6 +286,85 @@ ROWS = {
     "work_shallow_water": lambda x: loop(25, flow)((1 + np.float32(.01) * x, xp.zeros_like(x), xp.zeros_like(x)))[0],
     "work_acoustic_wave": lambda x: loop(25, sound)((x, x))[0],
 }
+
+def grad_of(f, k=0):
+    return jax.grad(f, k) if jax else None
+
+
+def sq(v):
+    return (v * v).sum()
+
+
+def cross_entropy(x, y):
+    l = x - x.max(1, keepdims=True)
+    l = l - xp.log(xp.exp(l).sum(1, keepdims=True))
+    return -xp.take_along_axis(l, y[:, None], 1).mean()
+
+
+def distances(x, y):
+    d = x[:, None] - y[None]
+    return xp.sqrt((d * d).sum(2))
+
+
+def forces(x):
+    d = x[:, None] - x[None]
+    r = (d * d).sum(2, keepdims=True) + np.float32(1e-3)
+    return (d / (r * xp.sqrt(r))).sum(1)
+
+
+def bn(x):
+    return (x - x.mean((0, 2, 3), keepdims=True)) / xp.sqrt(x.var((0, 2, 3), keepdims=True) + np.float32(1e-5))
+
+
+def pool2(x):
+    return lax.reduce_window(x, -np.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+
+def sc(f):
+    if jax:
+        return lambda x, *a: lax.fori_loop(0, N, lambda i, c: f(c, *a), x)
+    def g(x, *a):
+        for _ in range(N):
+            x = f(x, *a)
+        return x
+    return g
+
+
+ROWS.update({
+    "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
+    "rows_sum_bf16": lambda x: x.sum(1), "columns_sum_f16": lambda x: x.sum(0), "rows_max_i8": lambda x: x.max(1),
+    "columns_mean_f64": lambda x: x.mean(0), "whole_count": lambda x: (x > .5).sum(), "columns_cumsum_f64": lambda x: xp.cumsum(x, 0),
+    "middle_cumsum": lambda x: xp.cumsum(x, 1), "whole_cumsum_i32": xp.cumsum, "gather_along_columns": lambda x, i: xp.take_along_axis(x, i, 0),
+    "gather_rows_of_3": lambda x, i: xp.take(x, i, 0), "scatters_set_rows": lambda x, i, y: scattered(x, i, y, "set"),
+    "scatters_add_rows_bf16": lambda x, i, y: scattered(x, i, y, "add"), "sorts_positions_i32": lambda x: xp.argsort(x, stable=True),
+    "sorts_positions_of_rows": lambda x: xp.argsort(x, 1, stable=True), "sorts_short_rows": lambda x: xp.sort(x, 1), "sorts_rows_f64": lambda x: xp.sort(x, 1),
+    "windows_conv2d_strided": only(lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME")),
+    "windows_conv3d": only(lambda x, k: lax.conv_general_dilated(x.reshape(-1,16,32,32,32), k.reshape(16,16,3,3,3), (1, 1, 1), "SAME")),
+    "windows_conv2d_first": only(lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME")),
+    "windows_kernel_gradient": grad_of(lambda x, k: sq(lax.conv_general_dilated(x, k, (1, 1), "SAME")), 1),
+    "windows_input_gradient": grad_of(lambda x, k: sq(lax.conv_general_dilated(x, k, (1, 1), "SAME")), 0),
+    "windows_max_gradient": grad_of(lambda x: sq(pool2(x))),
+    "windows_mean": only(lambda x: lax.reduce_window(x, 0., lax.add, (1, 1, 2, 2), (1, 1, 2, 2), "VALID") / 4),
+    "products_scores": lambda x, y: xp.einsum("bhqd,bhkd->bhqk", x, y) if jax else x @ y.swapaxes(2, 3),
+    "products_heads": lambda x, y: xp.einsum("bqhd,bkhd->bhqk", x, y) if jax else x.transpose(0, 2, 1, 3) @ y.transpose(0, 2, 3, 1),
+    "products_3x3_vectors": lambda x, y: xp.einsum("nij,nj->ni", x, y), "products_3x3": lambda x, y: x @ y,
+    "products_bilinear": lambda x, y, z: xp.einsum("ni,ij,nj->n", x, y, z) if jax else ((x @ y) * z).sum(1),
+    "rows_cross_entropy": cross_entropy, "rows_cross_entropy_gradient": grad_of(cross_entropy),
+    "rows_layernorm_gradient": grad_of(lambda x: sq(layernorm(x, 1) + 1)), "rows_softmax_gradient": grad_of(lambda x: sq(softmax(x, 1))),
+    "chains_gelu": only(lambda x: jax.nn.gelu(x)), "chains_silu": lambda x: x / (1 + xp.exp(-x)), "chains_softplus": lambda x: xp.logaddexp(x, np.float32(0)),
+    "chains_clip": lambda x: xp.clip(x, -1, 1), "chains_nan_to_num": lambda x: xp.nan_to_num(x), "chains_floor_divide": lambda x, y: x // y,
+    "chains_mod": lambda x, y: x % y, "rearranged_laplacian": lambda x: xp.roll(x, 1, 0) + xp.roll(x, -1, 0) + xp.roll(x, 1, 1) + xp.roll(x, -1, 1) - 4 * x,
+    "rearranged_diff": lambda x: xp.diff(x), "short_distances": distances, "short_forces": forces,
+    "rearranged_pixels": lambda x: x.reshape(len(x), 16, 2, 2, 56, 56).transpose(0, 1, 4, 2, 5, 3).reshape(len(x), 16, 112, 112),
+    "loops_recurrence": lambda x, w: sc(lambda c, w: xp.tanh(c @ w))(x, w), "loops_logistic_map": lambda x: sc(lambda c: np.float32(3.7) * c * (1 - c))(x),
+    "whole_cumsum_gradient": grad_of(lambda x: sq(xp.cumsum(x))), "gather_gradient": grad_of(lambda x, i: sq(xp.take(x, i, 0))),
+    "first_two_sum": lambda x: x.sum((0, 1)), "images_var": lambda x: x.var((0, 2, 3)), "images_normalised": bn,
+    "random_dropout": only(lambda x, k: x * jax.random.bernoulli(jax.random.wrap_key_data(k), .9, (N,))),
+    "broadcast_outer_sum": lambda x, y: x + y, "broadcast_where": lambda b, x, y: xp.where(b, x, y),
+    "transposed_flip": lambda x: x[::-1].T.copy(), "transposed_i8": lambda x: x.T.copy(), "transposed_images": lambda x: x.transpose(0, 2, 3, 1).copy(),
+    "transposed_sum_of_product": lambda x, y: (x * y.T).sum(), "whole_max_difference": lambda x, y: xp.abs(x - y).max(),
+    "short_norms": lambda x: xp.sqrt((x * x).sum(1)), "whole_norm_c64": lambda x: (x * x.conj()).real.sum(),
+})
 OWN_INPUTS = {  # of rows that are not described in the table
     "sum": "f32[n]", "sin": "f32[n]", "chain": "f32[n]", "matmul": "f32[n,n/2] f32[n/2,n]", "rows_sort": "f32[n,n/2]",
     "take": "f32[n/16,64] i32[n]<n/16", "scatter_add": "f32[n/16,64] i32[n]<n/16 f32[n,64]",

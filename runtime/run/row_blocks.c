@@ -11,7 +11,13 @@
 #include <sched.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 18, MOST_TURNS = 64, LEAST_BLOCKS = 16 };
+enum {
+    BLOCK_BYTES = 1 << 18,      /* that a block uses, unless its steps would be too short: */
+    MOST_BLOCK_BYTES = 1 << 20, /* the most then */
+    STEP_ELEMENTS = 1 << 14,
+    MOST_TURNS = 64,
+    LEAST_BLOCKS = 16
+};
 
 bool oly_row_blocks_backwards;
 
@@ -107,7 +113,11 @@ static int64_t used_of_row(const device_rows *v)
 
 static void divide(device_rows *v)
 {
-    int64_t rows = oly_rows_count(&v->rows), wanted = BLOCK_BYTES / used_of_row(v);
+    int64_t rows = oly_rows_count(&v->rows), used = used_of_row(v), wanted = BLOCK_BYTES / used, elements = 1;
+    for (int i = 0; i < v->n_operands; i++)
+        elements = v->operand[i].elements > elements ? v->operand[i].elements : elements;
+    if (wanted * elements < STEP_ELEMENTS)
+        wanted = smaller(STEP_ELEMENTS / elements, MOST_BLOCK_BYTES / used);
     wanted = smaller(wanted < 1 ? 1 : wanted, rows / LEAST_BLOCKS > 0 ? rows / LEAST_BLOCKS : 1);
     v->below = 1;
     v->split = v->rows.lead - 1;

@@ -11,7 +11,7 @@
 #include "plan/schedule/fused_groups.h"
 
 enum {
-    MOST_STEPS = 12,
+    MOST_STEPS = 20,
     LONG_ROW = 64,            /* elements: shorter ones are not worth it */
     MOST_ROW_BYTES = 1 << 19, /* that the steps use of one row: more do not stay in cache */
     LEAST_ROWS = 32,          /* so that there is work for threads */
