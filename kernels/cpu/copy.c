@@ -113,18 +113,46 @@ PLANES(2, uint16_t)
 PLANES(4, uint32_t)
 PLANES(8, uint64_t)
 
-/* Elements of 4 and 8 bytes by 16 x 16 or 8 x 8 of them in registers, block by block: each block's rows are read and written as
- * whole lines. */
+/* Elements by 16 x 16 or 8 x 8 of them in registers, block by block: each block's rows are read and written as whole lines. The few
+ * columns of channels that become the last dimension are interleaved. */
 #ifdef OLY_HAS_TRANSPOSE
 #define WHOLE(columns, lanes) ((columns) / (lanes) * (lanes))
 #else
 #define WHOLE(columns, lanes) 0
 #endif
-#define TURNED(size, T, lanes)                                                                                         \
+#if defined(__SSE2__)
+#define WHOLE_NARROW(columns, lanes) ((columns) / (lanes) * (lanes))
+#else
+#define WHOLE_NARROW(columns, lanes) 0
+#endif
+#define INTERLEAVED(size, T, columns)                                                                                  \
+    static void interleave_##size##_##columns(int64_t rows, T *restrict to, const T *restrict from,                    \
+                                              int64_t from_column)                                                     \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            _Pragma("GCC unroll 4") for (int c = 0; c < (columns); c++) to[r * (columns) + c] =                        \
+                from[r + c * from_column];                                                                             \
+    }
+#define TURNED(size, T, lanes, WHOLE)                                                                                  \
+    INTERLEAVED(size, T, 2)                                                                                            \
+    INTERLEAVED(size, T, 3)                                                                                            \
+    INTERLEAVED(size, T, 4)                                                                                            \
+    static bool interleave_##size(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from,                 \
+                                  int64_t from_column)                                                                 \
+    {                                                                                                                  \
+        void (*const by[])(int64_t, T *, const T *, int64_t) = {NULL, NULL, interleave_##size##_2,                     \
+                                                                interleave_##size##_3, interleave_##size##_4};         \
+        if (columns > 4 || columns < 2 || to_row != columns)                                                           \
+            return false;                                                                                              \
+        by[columns](rows, to, from, from_column);                                                                      \
+        return true;                                                                                                   \
+    }                                                                                                                  \
     static void transpose_##size##_turned(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from,         \
                                           int64_t from_column)                                                         \
     {                                                                                                                  \
         int64_t whole = WHOLE(columns, lanes);                                                                         \
+        if (interleave_##size(rows, columns, to, to_row, from, from_column))                                           \
+            return;                                                                                                    \
         for (int64_t r = 0; r < rows; r += SIDE)                                                                       \
             for (int64_t c = 0; c < whole; c += SIDE)                                                                  \
                 transpose_w##size((int)(whole - c < SIDE ? whole - c : SIDE),                                          \
@@ -133,10 +161,10 @@ PLANES(8, uint64_t)
         if (whole < columns)                                                                                           \
             transpose_##size(rows, columns - whole, to + whole, to_row, from + whole * from_column, from_column);      \
     }
-TURNED(4, uint32_t, 16)
-TURNED(8, uint64_t, 8)
-#define transpose_1_turned transpose_1
-#define transpose_2_turned transpose_2
+TURNED(1, uint8_t, 16, WHOLE_NARROW)
+TURNED(2, uint16_t, 8, WHOLE_NARROW)
+TURNED(4, uint32_t, 16, WHOLE)
+TURNED(8, uint64_t, 8, WHOLE)
 
 /* Any element size: complex128, which C code need not align to its 16 bytes. */
 static void rows_any(size_t bytes, int64_t rows, int64_t columns, char *to, int64_t to_row, int64_t to_column,

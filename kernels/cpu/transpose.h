@@ -140,4 +140,56 @@ static inline void transpose_w8(int rows, int columns, uint64_t *to, int64_t to_
         for (int c = 0; c < columns; c++)
             to[(int64_t)c * to_row + r] = from[(int64_t)r * from_row + c];
 }
+
+/* The same of 1-byte and 2-byte elements: `side` vectors, each of as many elements. Interleaving the first half with the second, log2(side) times,
+ * transposes them. */
+#if defined(__SSE2__)
+#include <immintrin.h>
+#define OLY_TRANSPOSE_NARROW(size, T, side, bits, times)                                                               \
+    static inline void transpose_square_w##size(T *to, int64_t to_row, const T *from, int64_t from_row)                \
+    {                                                                                                                  \
+        __m128i x[side], y[side];                                                                                      \
+        for (int k = 0; k < (side); k++)                                                                               \
+            x[k] = _mm_loadu_si128((const __m128i *)(const void *)(from + k * from_row));                              \
+        _Pragma("GCC unroll 4") for (int s = 0; s < (times); s++)                                                      \
+        {                                                                                                              \
+            _Pragma("GCC unroll 8") for (int k = 0; k < (side) / 2; k++)                                               \
+            {                                                                                                          \
+                y[2 * k] = _mm_unpacklo_epi##bits(x[k], x[k + (side) / 2]);                                            \
+                y[2 * k + 1] = _mm_unpackhi_epi##bits(x[k], x[k + (side) / 2]);                                        \
+            }                                                                                                          \
+            for (int k = 0; k < (side); k++)                                                                           \
+                x[k] = y[k];                                                                                           \
+        }                                                                                                              \
+        for (int k = 0; k < (side); k++)                                                                               \
+            _mm_storeu_si128((__m128i *)(void *)(to + k * to_row), x[k]);                                              \
+    }
+OLY_TRANSPOSE_NARROW(1, uint8_t, 16, 8, 4)
+OLY_TRANSPOSE_NARROW(2, uint16_t, 8, 16, 3)
+#define OLY_SQUARES(size, side) (side)
+#else
+#define transpose_square_w1(to, to_row, from, from_row) (void)0
+#define transpose_square_w2(to, to_row, from, from_row) (void)0
+#define OLY_SQUARES(size, side)                         (INT64_MAX / 4) /* none */
+#endif
+#define OLY_TRANSPOSE_SQUARES(size, T, side)                                                                           \
+    static inline void transpose_w##size(int rows, int columns, T *to, int64_t to_row, const T *from,                  \
+                                         int64_t from_row)                                                             \
+    {                                                                                                                  \
+        const int64_t step = OLY_SQUARES(size, side);                                                                  \
+        int64_t r = 0;                                                                                                 \
+        for (; r + step <= rows; r += step) {                                                                          \
+            int64_t c = 0;                                                                                             \
+            for (; c + step <= columns; c += step)                                                                     \
+                transpose_square_w##size(to + c * to_row + r, to_row, from + r * from_row + c, from_row);              \
+            for (; c < columns; c++)                                                                                   \
+                for (int64_t k = r; k < r + step; k++)                                                                 \
+                    to[c * to_row + k] = from[k * from_row + c];                                                       \
+        }                                                                                                              \
+        for (; r < rows; r++)                                                                                          \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                to[c * to_row + r] = from[r * from_row + c];                                                           \
+    }
+OLY_TRANSPOSE_SQUARES(1, uint8_t, 16)
+OLY_TRANSPOSE_SQUARES(2, uint16_t, 8)
 #endif

@@ -33,9 +33,9 @@ static void check_copy(void)
 {
     static const size_t sizes[] = {1, 2, 4, 4, 8, 8, 16};
     oly_copy_task t = {.element_bytes = sizes[draw(7)], .rank = 3};
-    t.extent[0] = 1 + draw(3), t.extent[1] = 1 + draw(150), t.extent[2] = 1 + draw(80);
+    t.extent[0] = 1 + draw(3), t.extent[1] = 1 + draw(150), t.extent[2] = 1 + draw(draw(3) ? 80 : 5);
     t.to_stride[2] = 1; /* [i][j][k] from [i][k][j] */
-    t.to_stride[1] = t.extent[2] + draw(3);
+    t.to_stride[1] = t.extent[2] + (draw(2) ? draw(3) : 0);
     t.to_stride[0] = t.to_stride[1] * t.extent[1] + draw(3);
     t.from_stride[1] = 1;
     t.from_stride[2] = t.extent[1] + draw(3);
