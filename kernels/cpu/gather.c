@@ -2,6 +2,7 @@
 /* Reading elements and slices at positions known only at run time. Compiled once per instruction set; gives
  * oly_gather_run_<isa>, oly_dynamic_slice_run_<isa> and oly_dynamic_update_run_<isa>, called through local.c. */
 #include "local_index.h"
+#include "cpu/transpose.h"
 #include <math.h>
 #include <string.h>
 
@@ -174,9 +175,9 @@ static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes,
     const void *index = oly_positions_indexes(p, k);
     const oly_index_axis *x = &p->axis[0];
     return index && n > 0 && oly_positions_step(p, x->at->stride) == 1 &&
-           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](
-               n, to, (const char *)from + oly_positions_batch(p, k) * bytes, index, x->low, x->high, x->origin,
-               x->stride);
+           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](n, to,
+                                                               (const char *)from + oly_positions_batch(p, k) * bytes,
+                                                               index, x->low, x->high, x->origin, x->stride);
 }
 
 /* elements of a column, and columns, from which on rows are read together; bytes of a cache line */
@@ -206,9 +207,94 @@ static void gather_columns(const oly_positions *p, const oly_window *w, int64_t 
         }
 }
 
+/* -- single elements whose indexes are side by side across batches ---------------------------------------------------------------- */
+
+enum { ACROSS = 64 }; /* batches and positions of a block: parts of the array's rows that stay in the second cache */
+
+/* Is each batch a column of the array, the indexes and the result a row, as in take_along_axis of dimension 0? Then rows of indexes, and of the array,
+ * are read in parts, block by block, rather than column after column. */
+static bool are_across(const oly_positions *p, int64_t dense)
+{
+    const oly_index_axis *x = &p->axis[0];
+    int batch = p->n_batch - 1;
+    return dense == 1 && p->n_axes == 1 && batch >= 0 && p->even && p->count > 0 && p->extent[batch] >= ACROSS &&
+           p->per_batch >= ACROSS && x->at->stride[batch] == 1 && p->batch_stride[batch] == 1 &&
+           oly_positions_step(p, x->at->stride) != 1;
+}
+
+#define LOOK_ACROSS(width, T, I)                                                                                       \
+    /* n indexes side by side, of as many batches. */                                                                  \
+    static void look_row_##width##_##I(const oly_positions *p, int64_t n, const I *index, const T *from, T *to,        \
+                                       const void *const *others)                                                      \
+    {                                                                                                                  \
+        const oly_index_axis *x = &p->axis[0];                                                                         \
+        const int64_t low = x->low, high = x->high, origin = x->origin, stride = x->stride;                            \
+        I least = index[0], most = index[0];                                                                           \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            least = index[j] < least ? index[j] : least;                                                               \
+            most = index[j] > most ? index[j] : most;                                                                  \
+        }                                                                                                              \
+        if (least >= low && most < high) {                                                                             \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                to[j] = from[(index[j] - origin) * stride + j];                                                        \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            int64_t at = index[j];                                                                                     \
+            bool inside = (uint64_t)at < (uint64_t)x->size;                                                            \
+            if (!inside && p->mode != OLY_INDEX_FILL && x->size > 0) {                                                 \
+                at = oly_index_inside(p->mode, x->size, at);                                                           \
+                inside = true;                                                                                         \
+            }                                                                                                          \
+            if (inside && at >= low && at < high)                                                                      \
+                to[j] = from[(at - origin) * stride + j];                                                              \
+            else                                                                                                       \
+                memcpy(&to[j], others[inside], sizeof(T));                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void look_across_##width##_##I(const oly_positions *p, int64_t first, int64_t last, void *out,              \
+                                          const void *in, const void *const *others)                                   \
+    {                                                                                                                  \
+        const oly_index_axis *x = &p->axis[0];                                                                         \
+        const int64_t step = oly_positions_step(p, x->at->stride), row = p->extent[p->n_batch - 1];                    \
+        T block[ACROSS * ACROSS];                                                                                      \
+        for (int64_t b = first, n; b < last; b += n) { /* batches in one row */                                        \
+            n = row - b % row < last - b ? row - b % row : last - b;                                                   \
+            n = n < ACROSS ? n : ACROSS;                                                                               \
+            const int64_t k = b * p->per_batch;                                                                        \
+            const I *index = (const I *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);          \
+            const T *from = (const T *)in + oly_positions_batch(p, k);                                                 \
+            for (int64_t i = 0, m; i < p->per_batch; i += m) {                                                         \
+                m = p->per_batch - i < ACROSS ? p->per_batch - i : ACROSS;                                             \
+                for (int64_t e = 0; e < m; e++)                                                                        \
+                    look_row_##width##_##I(p, n, index + (i + e) * step, from, block + e * ACROSS, others);            \
+                transpose_w##width((int)m, (int)n, (T *)out + k + i, p->per_batch, block, ACROSS);                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+static void transpose_w16(int rows, int columns, pair *to, int64_t to_row, const pair *from, int64_t from_row)
+{
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++)
+            to[c * to_row + r] = from[r * from_row + c];
+}
+#define LOOK_ACROSS_BOTH(size, T) LOOK_ACROSS(size, T, int32_t) LOOK_ACROSS(size, T, int64_t)
+LOOK_ACROSS_BOTH(1, uint8_t)
+LOOK_ACROSS_BOTH(2, uint16_t)
+LOOK_ACROSS_BOTH(4, uint32_t)
+LOOK_ACROSS_BOTH(8, uint64_t)
+LOOK_ACROSS_BOTH(16, pair)
+typedef void look_across(const oly_positions *, int64_t, int64_t, void *, const void *, const void *const *);
+#define ACROSS_CELL(size) [size] = {look_across_##size##_int32_t, look_across_##size##_int64_t}
+static look_across *const look_across_of[17][2] = {ACROSS_CELL(1), ACROSS_CELL(2), ACROSS_CELL(4), ACROSS_CELL(8),
+                                                   ACROSS_CELL(16)};
+
 /* -- windows that are rows ----------------------------------------------------------------------------------------------------- */
 
-enum { ROWS_AHEAD = 8, BYTES_AHEAD = 512 }; /* that are fetched before they are needed: processors do not guess where they are */
+enum {
+    ROWS_AHEAD = 8,
+    BYTES_AHEAD = 512
+}; /* that are fetched before they are needed: processors do not guess where they are */
 
 static inline void copy_pair(char *to, const char *from)
 {
@@ -283,6 +369,12 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     int64_t begin = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks;
     const void *const others[] = {outside, unseen};
     bool rows = window.rank == 1 && window.stride[0] == 1;
+    if (are_across(&positions, dense)) {
+        int64_t batches = positions.count / positions.per_batch;
+        look_across_of[bytes][positions.axis[0].at->dtype == OLY_INT64](
+            &positions, batches * chunk / n_chunks, batches * (chunk + 1) / n_chunks, out, in[0], others);
+        return;
+    }
     if (are_columns(&window, end - begin, bytes)) {
         gather_columns(&positions, &window, begin, end, bytes, out, in[0], others);
         return;

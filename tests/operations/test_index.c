@@ -331,6 +331,55 @@ static oly_array put_anywhere(const oly_array *in)
     return oly_dynamic_update_slice(in[0], oly_slice(in[0], "1:5, :"), OLY_INDEXES(i, j));
 }
 
+/* Many columns, looked up in blocks: sizes that are no multiples of these, indexes outside, every size of an element, batches in front. */
+static void test_many_columns(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{64, 64, 64}, {150, 130, 70}, {65, 200, 129}, {5, 90, 300}};
+    static const char *const modes[] = {NULL, "clip", "wrap"}, *const spread[][3] = {{"x, y", ""},
+                                                                                     {"None, (x, y)", "x"},
+                                                                                     {"y", "None, x"}};
+    static const oly_dtype types[] = {OLY_FLOAT32, OLY_INT8, OLY_FLOAT16, OLY_FLOAT64, OLY_COMPLEX128};
+    for (int s = 0; s < 4; s++)
+        OLY_SCOPE
+        {
+            int64_t rows = shapes[s][0], taken = shapes[s][1], columns = shapes[s][2];
+            oly_array x = check_numbers(OLY_FLOAT32, CHECK_SHAPE(rows, columns), -100, 100, 1);
+            oly_array index = check_numbers(OLY_INT32, CHECK_SHAPE(taken, columns), (int)-rows - 9, (int)rows + 9, 2);
+            check_layouts("many columns", along_0, 2, (oly_array[]){x, index}, mesh, 3, spread);
+            float *values = check_fetch(x);
+            int32_t *at = check_fetch(index);
+            for (int m = 0; m < 3; m++)
+                for (int t = 0; t < 5; t++) {
+                    oly_array typed = oly_astype(x, types[t]), wide = m == 1 ? oly_astype(index, OLY_INT64) : index;
+                    oly_array y = oly_take_along_axis(typed, wide, 0, modes[m]);
+                    oly_array z =
+                        oly_take_along_axis(oly_stack(0, typed, oly_neg(typed)), oly_stack(0, wide, wide), 1, modes[m]);
+                    float *got = check_fetch(oly_astype(oly_real(y), OLY_FLOAT32)),
+                          *both = check_fetch(oly_astype(oly_real(z), OLY_FLOAT32));
+                    for (int64_t k = 0; k < taken * columns; k++) {
+                        int64_t i = at[k], n = rows;
+                        i = m == 2 ? (i % n + n) % n : i < 0 ? i + n : i;
+                        bool inside = i >= 0 && i < n;
+                        i = m == 1 && !inside ? (i < 0 ? 0 : n - 1) : i;
+                        float wanted =
+                            m == 0 && !inside ? types[t] == OLY_INT8 ? -128 : NAN : values[i * columns + k % columns];
+                        float turned = m == 0 && !inside ? wanted : -wanted;
+                        if (!(got[k] == wanted || (wanted != wanted && got[k] != got[k])) ||
+                            !(both[k] == wanted || (wanted != wanted && both[k] != both[k])) ||
+                            !(both[taken * columns + k] == turned ||
+                              (turned != turned && both[taken * columns + k] != both[taken * columns + k])))
+                            fail_msg("shape %d, mode %d, type %d: element %d is %g, %g and %g instead of %g", s, m, t,
+                                     (int)k, got[k], both[k], both[taken * columns + k], wanted);
+                    }
+                    free(got);
+                    free(both);
+                }
+            free(values);
+            free(at);
+        }
+}
+
 static void test_more_layouts(void **state)
 {
     (void)state;
@@ -603,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_in_loops),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_more_layouts),
+        cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_added_parts),
         cmocka_unit_test(test_large),
