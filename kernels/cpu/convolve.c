@@ -342,6 +342,8 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
     int64_t blocks = d.batch * d.groups * d.row_blocks * d.strips, begin = t->out.origin[1],
             end = begin + t->out.extent[1];
     block b = {.t = t, .slide = oly_slide_of(t)};
+    /* strips of about the same length, whole vectors */
+    int64_t each = d.strips > 0 ? ((d.places + d.strips - 1) / d.strips + 15) / 16 * 16 : STRIP;
     b.depth = in[1] ? t->in[1].extent[1] * b.slide.taps : 0;
 #ifdef OLY_HAS_TILES
     if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
@@ -357,13 +359,13 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
         last = last < (group + 1) * d.per_group ? last : (group + 1) * d.per_group;
         first = first > begin ? first : begin;
         last = last < end ? last : end;
-        if (first >= last)
+        if (first >= last || strip * each >= d.places)
             continue;
         b.batch = rest / d.groups;
         b.row = first - begin;
         b.rows = last - first;
-        b.place = strip * STRIP;
-        b.width = d.places - b.place < STRIP ? d.places - b.place : STRIP;
+        b.place = strip * each;
+        b.width = d.places - b.place < each ? d.places - b.place : each;
         b.blas = b.rows >= 4 && b.width >= 8 && b.depth >= 8 && d.places < INT32_MAX;
         find_group(&b, group);
         run_block(&b, in, out);
