@@ -255,7 +255,7 @@ static void drawn_programs(void **state)
     static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_INT32};
     static const char *const shardings[] = {"",           "x, None, None", "None, x, None", "None, ('x', 'y'), None",
                                             "y, x, None", "None, None, x"};
-    int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 40, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
+    int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 24, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
     int64_t run = 0;
     for (int k = first; k < first + n; k++) {
         program p;
