@@ -29,6 +29,7 @@ why() {
         echo "of files, checkpoints and records: its few plans are those of other tests" ;;
     test_streams) echo "makes wrong values by forgotten waits" ;;
     test_verify | test_disable) echo "plans several times by itself" ;;
+    test_row_chains) echo "compares each program with separate steps by itself" ;;
     esac
 }
 
