@@ -211,6 +211,9 @@ static oly_status check_launcher(void)
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
     MPI_Get_library_version(library, &length);
+    library[strcspn(library, "\n")] = '\0'; /* MPICH tells its configuration, too, on many lines */
+    for (char *tab = library; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
     return oly_launch_check(world.size, library);
 }
 
