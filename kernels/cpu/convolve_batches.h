@@ -4,9 +4,9 @@
  * order of every sum is that of convolve.c. For it alone; empty where the instruction set has no such vectors. */
 #ifndef OLY_CPU_CONVOLVE_BATCHES_H
 #define OLY_CPU_CONVOLVE_BATCHES_H
+#include "cpu/convolve_block.h"
 #include "cpu/gemm_real_tiles.h"
 #include "cpu/transpose.h"
-#include "cpu/window_line.h"
 
 #ifdef OLY_HAS_TILES
 enum { BATCHES = 48, BATCH_LINE = BATCHES + 16, FEW_PLACES = 32, FEWEST_BATCHES = 16 };

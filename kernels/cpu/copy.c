@@ -133,7 +133,7 @@ PLANES(8, uint64_t)
             _Pragma("GCC unroll 4") for (int c = 0; c < (columns); c++) to[r * (columns) + c] =                        \
                 from[r + c * from_column];                                                                             \
     }
-#define TURNED(size, T, lanes, WHOLE)                                                                                  \
+#define TURNED(size, T, lanes, whole_of)                                                                               \
     INTERLEAVED(size, T, 2)                                                                                            \
     INTERLEAVED(size, T, 3)                                                                                            \
     INTERLEAVED(size, T, 4)                                                                                            \
@@ -150,7 +150,7 @@ PLANES(8, uint64_t)
     static void transpose_##size##_turned(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from,         \
                                           int64_t from_column)                                                         \
     {                                                                                                                  \
-        int64_t whole = WHOLE(columns, lanes);                                                                         \
+        int64_t whole = whole_of(columns, lanes);                                                                      \
         if (interleave_##size(rows, columns, to, to_row, from, from_column))                                           \
             return;                                                                                                    \
         for (int64_t r = 0; r < rows; r += SIDE)                                                                       \

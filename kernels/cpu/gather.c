@@ -296,35 +296,28 @@ enum {
     BYTES_AHEAD = 512
 }; /* that are fetched before they are needed: processors do not guess where they are */
 
-static inline void copy_pair(char *to, const char *from)
-{
-    pair x;
-    memcpy(&x, from, 16);
-    memcpy(to, &x, 16);
-}
+/* n bytes, at least one T and at most two: the ranges may overlap. */
+#define COPY_ENDS(T, to, from, n)                                                                                      \
+    do {                                                                                                               \
+        T low, high;                                                                                                   \
+        memcpy(&low, from, sizeof low);                                                                                \
+        memcpy(&high, (from) + (n) - sizeof high, sizeof high);                                                        \
+        memcpy(to, &low, sizeof low);                                                                                  \
+        memcpy((to) + (n) - sizeof high, &high, sizeof high);                                                          \
+    } while (0)
 
-/* n bytes, at most 64, without a call: the ends of some ranges overlap. */
+/* n bytes, at most 64, without a call. */
 static inline void copy_few(char *to, const char *from, int64_t n)
 {
-    if (n >= 16) {
-        copy_pair(to, from);
-        if (n > 32) {
-            copy_pair(to + 16, from + 16);
-            copy_pair(to + n - 32, from + n - 32);
-        }
-        copy_pair(to + n - 16, from + n - 16);
+    if (n > 32) {
+        COPY_ENDS(pair, to, from, 32);
+        COPY_ENDS(pair, to + n - 32, from + n - 32, 32);
+    } else if (n >= 16) {
+        COPY_ENDS(pair, to, from, n);
     } else if (n >= 8) {
-        uint64_t x, y;
-        memcpy(&x, from, 8);
-        memcpy(&y, from + n - 8, 8);
-        memcpy(to, &x, 8);
-        memcpy(to + n - 8, &y, 8);
+        COPY_ENDS(uint64_t, to, from, n);
     } else if (n >= 4) {
-        uint32_t x, y;
-        memcpy(&x, from, 4);
-        memcpy(&y, from + n - 4, 4);
-        memcpy(to, &x, 4);
-        memcpy(to + n - 4, &y, 4);
+        COPY_ENDS(uint32_t, to, from, n);
     } else {
         for (int64_t i = 0; i < n; i++)
             to[i] = from[i];

@@ -16,70 +16,49 @@ static bool is_together(const oly_gemm_task *t)
 }
 
 /* dense_into_lanes_<s>: elements that follow each other in each matrix: to[e * TOGETHER + product] = from[product * matrix + e].
- * lanes_into_dense_<s>: the reverse; may read the 15 elements of each lane behind those. */
+ * lanes_into_dense_<s>: the reverse; may read the 15 elements of each lane behind those.
+ * With AVX-512 block transposes side x side elements in registers, as `bits`. */
 #ifdef OLY_HAS_TILES
-static void dense_into_lanes_f32(int64_t n, float *to, const float *from, int64_t matrix)
-{
-    for (int64_t e = 0; e < n; e += 16)
-        transpose_16(n - e < 16 ? (int)(n - e) : 16, (uint32_t *)(to + e * TOGETHER), TOGETHER,
-                     (const uint32_t *)(from + e), matrix);
-}
-static void dense_into_lanes_f64(int64_t n, double *to, const double *from, int64_t matrix)
-{
-    for (int64_t e = 0; e < n; e += 8)
-        for (int q = 0; q < TOGETHER; q += 8)
-            transpose_8x8(n - e < 8 ? (int)(n - e) : 8, (uint64_t *)(to + e * TOGETHER + q), TOGETHER,
-                          (const uint64_t *)(from + q * matrix + e), matrix);
-}
-static void lanes_into_dense_f32(int64_t n, float *to, int64_t matrix, const float *from)
-{
-    float turned[16 * 16];
-    int64_t e = 0;
-    for (; e + 16 <= n; e += 16)
-        transpose_16(16, (uint32_t *)(to + e), matrix, (const uint32_t *)(from + e * TOGETHER), TOGETHER);
-    if (e == n)
-        return;
-    transpose_16(16, (uint32_t *)turned, 16, (const uint32_t *)(from + e * TOGETHER), TOGETHER);
-    for (int q = 0; q < TOGETHER; q++)
-        for (int64_t i = e; i < n; i++)
-            to[q * matrix + i] = turned[q * 16 + i - e];
-}
-static void lanes_into_dense_f64(int64_t n, double *to, int64_t matrix, const double *from)
-{
-    double turned[TOGETHER * 8];
-    int64_t e = 0;
-    for (; e + 8 <= n; e += 8)
-        for (int q = 0; q < TOGETHER; q += 8)
-            transpose_8x8(8, (uint64_t *)(to + q * matrix + e), matrix, (const uint64_t *)(from + e * TOGETHER + q),
-                          TOGETHER);
-    if (e == n)
-        return;
-    for (int q = 0; q < TOGETHER; q += 8)
-        transpose_8x8(8, (uint64_t *)(turned + q * 8), 8, (const uint64_t *)(from + e * TOGETHER + q), TOGETHER);
-    for (int q = 0; q < TOGETHER; q++)
-        for (int64_t i = e; i < n; i++)
-            to[q * matrix + i] = turned[q * 8 + i - e];
-}
+#define OLY_LANES(s, T, side, block, bits)                                                                             \
+    static void dense_into_lanes_##s(int64_t n, T *to, const T *from, int64_t matrix)                                  \
+    {                                                                                                                  \
+        for (int64_t e = 0; e < n; e += (side))                                                                        \
+            for (int q = 0; q < TOGETHER; q += (side))                                                                 \
+                block(n - e < (side) ? (int)(n - e) : (side), (bits *)(to + e * TOGETHER + q), TOGETHER,               \
+                      (const bits *)(from + q * matrix + e), matrix);                                                  \
+    }                                                                                                                  \
+    static void lanes_into_dense_##s(int64_t n, T *to, int64_t matrix, const T *from)                                  \
+    {                                                                                                                  \
+        T rest[TOGETHER * (side)];                                                                                     \
+        int64_t e = 0;                                                                                                 \
+        for (; e + (side) <= n; e += (side))                                                                           \
+            for (int q = 0; q < TOGETHER; q += (side))                                                                 \
+                block(side, (bits *)(to + q * matrix + e), matrix, (const bits *)(from + e * TOGETHER + q), TOGETHER); \
+        if (e == n)                                                                                                    \
+            return;                                                                                                    \
+        for (int q = 0; q < TOGETHER; q += (side))                                                                     \
+            block(side, (bits *)(rest + q * (side)), side, (const bits *)(from + e * TOGETHER + q), TOGETHER);         \
+        for (int q = 0; q < TOGETHER; q++)                                                                             \
+            for (int64_t i = e; i < n; i++)                                                                            \
+                to[q * matrix + i] = rest[q * (side) + i - e];                                                         \
+    }
 #else
-#define DENSE_INTO_LANES(s, T)                                                                                         \
+#define OLY_LANES(s, T, side, block, bits)                                                                             \
     static void dense_into_lanes_##s(int64_t n, T *to, const T *from, int64_t matrix)                                  \
     {                                                                                                                  \
         for (int64_t e = 0; e < n; e++)                                                                                \
             for (int q = 0; q < TOGETHER; q++)                                                                         \
                 to[e * TOGETHER + q] = from[q * matrix + e];                                                           \
-    }
-DENSE_INTO_LANES(f32, float)
-DENSE_INTO_LANES(f64, double)
-#define LANES_INTO_DENSE(s, T)                                                                                         \
+    }                                                                                                                  \
     static void lanes_into_dense_##s(int64_t n, T *to, int64_t matrix, const T *from)                                  \
     {                                                                                                                  \
         for (int q = 0; q < TOGETHER; q++)                                                                             \
             for (int64_t e = 0; e < n; e++)                                                                            \
                 to[q * matrix + e] = from[e * TOGETHER + q];                                                           \
     }
-LANES_INTO_DENSE(f32, float)
-LANES_INTO_DENSE(f64, double)
 #endif
+OLY_LANES(f32, float, 16, transpose_16, uint32_t)
+OLY_LANES(f64, double, 8, transpose_8x8, uint64_t)
 
 #define OLY_PRODUCTS_TOGETHER(s, T, MADD)                                                                              \
     /* A matrix of each product into lanes: to[(i * columns + j) * TOGETHER + product]. */                             \

@@ -7,7 +7,6 @@
 #include "run/compiled_groups.h"
 #include "run/device_counts.h"
 #include "run/prepare_cpu.h"
-#include "run/repeated_work.h"
 #include <sched.h>
 #include <string.h>
 
@@ -78,11 +77,17 @@ static bool overlap(const oly_plan *plan, void *const *base, const oly_rows *row
     return a->cell != b->cell && low[0] < high[1] && low[1] < high[0];
 }
 
-/* May a block be computed by all steps before the next one is? Of one cell the planner has made sure. */
+static bool is_scratch(const oly_plan *plan, const oly_row_operand *o)
+{
+    return plan->slots[oly_cell_slot(plan, o->cell)].kind == OLY_SLOT_SCRATCH;
+}
+
+/* May a block be computed by all steps before the next one is? Of one cell the planner has made sure, and of scratch memory, which overlaps no
+ * other, this is known before the first run. */
 static bool matches(const oly_plan *plan, void *const *base, const device_rows *v)
 {
     for (int i = 0; i < v->n_operands; i++)
-        for (int j = 0; j < i; j++) {
+        for (int j = 0; j < i && !(base && is_scratch(plan, &v->operand[i])); j++) {
             const oly_row_operand *a = &v->operand[i], *b = &v->operand[j];
             if ((a->writes || b->writes) && overlap(plan, base, &v->rows, a, b) &&
                 (address(plan, base, a) != address(plan, base, b) || !oly_rows_match(&v->rows, a, b)))

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "check_session.h"
 #include "core/optimisation.h"
+#include "row_programs.h"
 #include "run/device_counts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -86,21 +87,9 @@ static int64_t check(const char *name, oly_function function, void *user, int n_
     return chains() - before;
 }
 
-static oly_array drawn_array(oly_dtype dtype, int seed, int rank, const int64_t *shape, const char *sharding)
-{
-    int64_t n = 1;
-    for (int d = 0; d < rank; d++)
-        n *= shape[d];
-    oly_array x = oly_mul(3, oly_sin(oly_add(oly_mul(oly_arange(n, OLY_FLOAT32), 0.37 + seed), seed)));
-    return oly_device_put(oly_astype(oly_reshape_shape(x, rank, shape), dtype),
-                          oly_named(oly_make_mesh("x=4, y=2"), sharding));
-}
-
 /* -- drawn programs ------------------------------------------------------------------------------------------------------------------ */
 
 enum { MOST_OPS = 14, INPUTS = 4 };
-enum { ADD, SUB, MUL, LARGER, DIV, TANH, ROOT, ROW_SUM, ROW_MAX, ROW_MIN, ROW_PROD, ROW_MEAN, WHOLE_SUM, N_OPS };
-
 typedef struct program {
     int n, n_out;
     struct {
@@ -109,61 +98,29 @@ typedef struct program {
     int out[MOST_OUTS];
 } program;
 
-static uint64_t state_of_draw;
-static int draw(int n)
-{
-    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
-    return (int)((state_of_draw >> 33) % (uint64_t)n);
-}
-
-static oly_array apply(int op, oly_array a, oly_array b)
-{
-    switch (op) {
-    case ADD: return oly_add(a, b);
-    case SUB: return oly_sub(a, b);
-    case MUL: return oly_mul(a, b);
-    case LARGER: return oly_max2(a, b);
-    case DIV: return oly_astype(oly_div(a, oly_add(oly_abs(b), 2)), oly_dtype_of(a));
-    case TANH: return oly_astype(oly_tanh(a), oly_dtype_of(a));
-    case ROOT: return oly_astype(oly_sqrt(oly_abs(a)), oly_dtype_of(a));
-    case ROW_SUM: return oly_astype(oly_sum(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
-    case ROW_MAX: return oly_max(a, OLY_AXES(-1), .keepdims = true);
-    case ROW_MIN: return oly_min(a, OLY_AXES(-1), .keepdims = true);
-    case ROW_PROD: return oly_astype(oly_prod(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
-    case ROW_MEAN: return oly_astype(oly_mean(a, OLY_AXES(-1), .keepdims = true), oly_dtype_of(a));
-    default: return oly_astype(oly_sum(a, OLY_AXES(), .keepdims = true), oly_dtype_of(a));
-    }
-}
-
 static void drawn_body(const oly_array *in, oly_array *out, void *user)
 {
     const program *p = user;
     oly_array values[INPUTS + MOST_OPS];
     memcpy(values, in, sizeof *in * INPUTS);
     for (int k = 0; k < p->n; k++)
-        values[INPUTS + k] = apply(p->ops[k].op, values[p->ops[k].a], values[p->ops[k].b]);
+        values[INPUTS + k] = row_apply(p->ops[k].op, values[p->ops[k].a], values[p->ops[k].b]);
     for (int k = 0; k < p->n_out; k++)
         out[k] = values[p->out[k]];
 }
 
-/* Recent values are read more often, so that chains are long. */
-static int draw_value(int n)
-{
-    return draw(3) ? n - 1 - draw(n < 4 ? n : 4) : draw(n);
-}
-
 static void draw_program(program *p)
 {
-    p->n = 4 + draw(MOST_OPS - 3);
-    p->n_out = 1 + draw(MOST_OUTS);
+    p->n = 4 + row_draw(MOST_OPS - 3);
+    p->n_out = 1 + row_draw(MOST_OUTS);
     for (int k = 0; k < p->n; k++) {
-        p->ops[k].op = draw(N_OPS + 2) % N_OPS;
-        p->ops[k].a = draw_value(INPUTS + k);
-        p->ops[k].b = draw_value(INPUTS + k);
+        p->ops[k].op = row_draw(ROW_OPS + 2) % ROW_OPS;
+        p->ops[k].a = row_draw_value(INPUTS + k);
+        p->ops[k].b = row_draw_value(INPUTS + k);
     }
     p->out[0] = INPUTS + p->n - 1;
     for (int k = 1; k < p->n_out; k++)
-        p->out[k] = INPUTS + draw(p->n);
+        p->out[k] = INPUTS + row_draw(p->n);
 }
 
 static void drawn_programs(void **state)
@@ -176,23 +133,21 @@ static void drawn_programs(void **state)
     int64_t launched = 0;
     for (int k = first; k < first + n; k++) {
         program p;
-        state_of_draw = (uint64_t)k * 7919;
-        for (int skip = 0; skip < 4; skip++)
-            draw(2);
+        row_draw_from(k);
         draw_program(&p);
-        int64_t length = lengths[draw(sizeof lengths / sizeof *lengths)];
-        int64_t shape[] = {1 + draw(3), 1 + draw(9), length}, one[] = {1, 1, 1};
-        const char *sharding = shardings[draw(5)];
+        int64_t length = lengths[row_draw(sizeof lengths / sizeof *lengths)];
+        int64_t shape[] = {1 + row_draw(3), 1 + row_draw(9), length}, one[] = {1, 1, 1};
+        const char *sharding = shardings[row_draw(5)];
         shape[0] *= strchr(sharding, 'x') == sharding ? 4 : 1;
         shape[1] *= strstr(sharding, ", x,") ? 4 : 1;
         shape[2] = strstr(sharding, ", x") == strrchr(sharding, ',') && *sharding ? length / 4 * 4 : length;
-        oly_dtype dtype = dtypes[draw(6)];
+        oly_dtype dtype = dtypes[row_draw(6)];
         char name[64];
         snprintf(name, sizeof name, "SEED=%d ROWS=1", k);
         OLY_SCOPE
         {
-            oly_array in[] = {drawn_array(dtype, 1, 3, shape, sharding), drawn_array(dtype, 2, 3, shape, sharding),
-                              drawn_array(dtype, 3, 1, &shape[2], ""), drawn_array(dtype, 4, 3, one, "")};
+            oly_array in[] = {row_array(dtype, 1, 3, shape, sharding), row_array(dtype, 2, 3, shape, sharding),
+                              row_array(dtype, 3, 1, &shape[2], ""), row_array(dtype, 4, 3, one, "")};
             launched += check(name, drawn_body, &p, INPUTS, in, p.n_out);
         }
     }
@@ -202,39 +157,11 @@ static void drawn_programs(void **state)
 
 /* -- what people write ----------------------------------------------------------------------------------------------------------------- */
 
-static void softmax(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_softmax(in[0], -1);
-}
-
-static void layernorm(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array x = in[0], mean = oly_mean(x, OLY_AXES(-1), .keepdims = true);
-    oly_array var = oly_var(x, OLY_AXES(-1), .keepdims = true);
-    out[0] = oly_add(oly_mul(oly_mul(oly_sub(x, mean), oly_rsqrt(oly_add(var, 1e-5))), in[1]), 0.5);
-}
-
-static void moments(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_sum(in[0], OLY_AXES(-1));
-    out[1] = oly_sum(oly_mul(in[0], in[0]), OLY_AXES(-1));
-    out[2] = oly_var(in[0], OLY_AXES(-1));
-}
-
 static void norm(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
     out[0] = oly_sum(oly_mul(in[0], in[0]));
     out[1] = oly_div(in[0], oly_sqrt(out[0]));
-}
-
-static void logsumexp(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_logsumexp(in[0], OLY_AXES(-1));
 }
 
 static void transposed(const oly_array *in, oly_array *out, void *user)
@@ -272,8 +199,8 @@ static void programs_of_people(void **state)
         const char *name;
         oly_function f;
         int n_out;
-    } programs[] = {{"softmax", softmax, 1}, {"layernorm", layernorm, 1}, {"moments", moments, 3},
-                    {"norm", norm, 2},       {"logsumexp", logsumexp, 1}, {"gradients", gradients, 2}};
+    } programs[] = {{"softmax", row_softmax, 1}, {"layernorm", row_layernorm, 1}, {"moments", row_moments, 3},
+                    {"norm", norm, 2},           {"logsumexp", row_logsumexp, 1}, {"gradients", gradients, 2}};
     static const int64_t shapes[][2] = {{8, 4096}, {40, 130}, {4, 9000}};
     for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
         for (int s = 0; s < 3; s++)
@@ -283,8 +210,8 @@ static void programs_of_people(void **state)
                     char name[99];
                     snprintf(name, sizeof name, "%s of %d x %d%s", programs[k].name, (int)shapes[s][0],
                              (int)shapes[s][1], spread ? ", divided" : "");
-                    oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 2, shapes[s], spread ? "x, None" : ""),
-                                      drawn_array(OLY_FLOAT32, 2, 1, &shapes[s][1], "")};
+                    oly_array in[] = {row_array(OLY_FLOAT32, 1, 2, shapes[s], spread ? "x, None" : ""),
+                                      row_array(OLY_FLOAT32, 2, 1, &shapes[s][1], "")};
                     int64_t launched = check(name, programs[k].f, NULL, 2, in, programs[k].n_out);
                     if (on_gpu() && launched == 0 && s < 2)
                         fail_msg("%s: nothing was launched together", name);
@@ -344,7 +271,7 @@ static void few_launches(void **state)
     {
         oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 96, 128);
         oly_block_until_ready(x);
-        assert_int_equal(launches_of(softmax, NULL, x), 1);
+        assert_int_equal(launches_of(row_softmax, NULL, x), 1);
         assert_int_equal(launches_of(iterations, &more, x) - launches_of(iterations, &few, x), 3 * (more - few));
     }
 }
@@ -383,7 +310,7 @@ static void padded_arrays(void **state)
                     char name[64];
                     snprintf(name, sizeof name, "padded %d of %d x %d%s", k, (int)shapes[s][0], (int)shapes[s][1],
                              spread ? ", divided" : "");
-                    oly_array x = drawn_array(dtypes[(k + s) % 3], k, 2, shapes[s], spread ? "x, None" : "");
+                    oly_array x = row_array(dtypes[(k + s) % 3], k, 2, shapes[s], spread ? "x, None" : "");
                     launched += check(name, shifted, by[k], 1, &x, 3);
                 }
     if (on_gpu())
@@ -432,12 +359,12 @@ static void memory_of_operands(void **state)
     results one = {0}, several = {0};
     OLY_SCOPE
     {
-        oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 2, shape, "")};
+        oly_array in[] = {row_array(OLY_FLOAT32, 1, 2, shape, "")};
         check("transposed", transposed, NULL, 1, in, 1);
         for (int k = 0; k < 2; k++) {
             oly_optimisations before = oly_disable(k ? SEPARATE : 0);
-            oly_fn f = oly_jit(softmax, 1, 1);
-            oly_array x = drawn_array(OLY_FLOAT32, 1, 2, shape, "");
+            oly_fn f = oly_jit(row_softmax, 1, 1);
+            oly_array x = row_array(OLY_FLOAT32, 1, 2, shape, "");
             for (int round = 0; round < ROUNDS; round++)
                 assert_int_equal(oly_call(f, OLY_IN(x), OLY_OUT(x)), OLY_OK);
             keep(x, 0, k ? &several : &one);

@@ -5,6 +5,7 @@
 #include "check_session.h"
 #include "core/optimisation.h"
 #include "plan/schedule/schedule.h"
+#include "row_programs.h"
 #include "run/device_counts.h"
 #include "run/row_blocks.h"
 #include <stdlib.h>
@@ -89,41 +90,10 @@ static int64_t check(const char *name, oly_function function, void *user, int n_
     return run;
 }
 
-static oly_array drawn_array(oly_dtype dtype, int seed, int rank, const int64_t *shape, const char *sharding)
-{
-    int64_t n = 1;
-    for (int d = 0; d < rank; d++)
-        n *= shape[d];
-    oly_array x = oly_mul(3, oly_sin(oly_add(oly_mul(oly_arange(n, OLY_FLOAT32), 0.37 + seed), seed)));
-    return oly_device_put(oly_astype(oly_reshape_shape(x, rank, shape), dtype),
-                          oly_named(oly_make_mesh("x=4, y=2"), sharding));
-}
-
 /* -- drawn programs -------------------------------------------------------------------------------------------------------- */
 
-enum {
-    ADD,
-    SUB,
-    MUL,
-    LARGER,
-    DIV,
-    TANH,
-    ROOT, /* elementwise, of two or one */
-    ROW_SUM,
-    ROW_MAX,
-    ROW_MIN,
-    ROW_PROD,
-    ROW_MEAN,
-    ROW_SQUARES,
-    ROW_SHORT,
-    TURN_ROWS,
-    TURN_COLUMNS,
-    SHIFT_ROWS,
-    HALVES,
-    WHOLE_SUM,
-    COLUMN_SUM,
-    N_OPS
-};
+/* Those of row_programs.h, and what must not be in a chain. */
+enum { SQUARES = ROW_OPS, SHORT, TURN_ROWS, TURN_COLUMNS, SHIFT_ROWS, HALVES, COLUMN_SUM, N_OPS };
 
 typedef struct program {
     int n, n_out, iterations; /* 0: not in a loop */
@@ -133,13 +103,6 @@ typedef struct program {
     } ops[MOST_OPS];
     int out[MOST_OUTS];
 } program;
-
-static uint64_t state_of_draw;
-static int draw(int n)
-{
-    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
-    return (int)((state_of_draw >> 33) % (uint64_t)n);
-}
 
 static oly_array like(oly_array x, oly_array a)
 {
@@ -160,26 +123,14 @@ static oly_array halves(oly_array a)
 static oly_array apply(int op, oly_array a, oly_array b)
 {
     switch (op) {
-    case ADD: return oly_add(a, b);
-    case SUB: return oly_sub(a, b);
-    case MUL: return oly_mul(a, b);
-    case LARGER: return oly_max2(a, b);
-    case DIV: return like(oly_div(a, oly_add(oly_abs(b), 2)), a);
-    case TANH: return like(oly_tanh(a), a);
-    case ROOT: return like(oly_sqrt(oly_abs(a)), a);
-    case ROW_SUM: return like(oly_sum(a, OLY_AXES(-1), .keepdims = true), a);
-    case ROW_MAX: return oly_max(a, OLY_AXES(-1), .keepdims = true);
-    case ROW_MIN: return oly_min(a, OLY_AXES(-1), .keepdims = true);
-    case ROW_PROD: return like(oly_prod(oly_tanh(a), OLY_AXES(-1), .keepdims = true), a);
-    case ROW_MEAN: return like(oly_mean(a, OLY_AXES(-1), .keepdims = true), a);
-    case ROW_SQUARES: return like(oly_sum(oly_mul(a, a), OLY_AXES(-1), .keepdims = true), a);
-    case ROW_SHORT: return like(oly_expand_dims(oly_add(oly_sum(a, OLY_AXES(-1)), 1), -1), a);
+    case SQUARES: return like(oly_sum(oly_mul(a, a), OLY_AXES(-1), .keepdims = true), a);
+    case SHORT: return like(oly_expand_dims(oly_add(oly_sum(a, OLY_AXES(-1)), 1), -1), a);
     case TURN_ROWS: return oly_flip(a, 1);
     case TURN_COLUMNS: return oly_flip(a, 2);
     case SHIFT_ROWS: return oly_roll(a, 1, 1);
     case HALVES: return halves(a);
     case COLUMN_SUM: return like(oly_sum(a, OLY_AXES(1), .keepdims = true), a);
-    default: return like(oly_sum(a, OLY_AXES(), .keepdims = true), a);
+    default: return row_apply(op, a, b);
     }
 }
 
@@ -226,26 +177,20 @@ static void drawn_body(const oly_array *in, oly_array *out, void *user)
         out[k] = p->sums >> k & 1 ? oly_sum(oly_mul(values[p->out[k]], 3)) : values[p->out[k]];
 }
 
-/* Recent values are read more often, so that chains are long. */
-static int draw_value(int n)
-{
-    return draw(3) ? n - 1 - draw(n < 4 ? n : 4) : draw(n);
-}
-
 static void draw_program(program *p)
 {
-    p->n = 4 + draw(MOST_OPS - 3);
-    p->iterations = draw(4) ? 0 : 1 + draw(4);
-    p->sums = draw(2) ? draw(8) : 0;
-    p->n_out = p->iterations ? 2 : 1 + draw(MOST_OUTS);
+    p->n = 4 + row_draw(MOST_OPS - 3);
+    p->iterations = row_draw(4) ? 0 : 1 + row_draw(4);
+    p->sums = row_draw(2) ? row_draw(8) : 0;
+    p->n_out = p->iterations ? 2 : 1 + row_draw(MOST_OUTS);
     for (int k = 0; k < p->n; k++) {
-        p->ops[k].op = draw(4) ? draw(TURN_ROWS) : draw(N_OPS);
-        p->ops[k].a = draw_value(INPUTS + k);
-        p->ops[k].b = draw_value(INPUTS + k);
+        p->ops[k].op = row_draw(4) ? row_draw(TURN_ROWS) : row_draw(N_OPS);
+        p->ops[k].a = row_draw_value(INPUTS + k);
+        p->ops[k].b = row_draw_value(INPUTS + k);
     }
     p->out[0] = INPUTS + p->n - 1;
     for (int k = 1; k < p->n_out; k++)
-        p->out[k] = INPUTS + draw(p->n);
+        p->out[k] = INPUTS + row_draw(p->n);
 }
 
 static void drawn_programs(void **state)
@@ -259,21 +204,19 @@ static void drawn_programs(void **state)
     int64_t run = 0;
     for (int k = first; k < first + n; k++) {
         program p;
-        state_of_draw = (uint64_t)k * 7919;
-        for (int skip = 0; skip < 4; skip++)
-            draw(2);
+        row_draw_from(k);
         draw_program(&p);
-        int64_t shape[] = {1 + draw(3), 32 + draw(80), lengths[draw(sizeof lengths / sizeof *lengths)]},
+        int64_t shape[] = {1 + row_draw(3), 32 + row_draw(80), lengths[row_draw(sizeof lengths / sizeof *lengths)]},
                 row[] = {1, 1, shape[2]}, one[] = {1, 1, 1};
-        const char *sharding = shardings[draw(sizeof shardings / sizeof *shardings)];
+        const char *sharding = shardings[row_draw(sizeof shardings / sizeof *shardings)];
         shape[0] = *sharding == 'x' || *sharding == 'y' ? 4 : shape[0];
-        oly_dtype dtype = dtypes[draw(6)];
+        oly_dtype dtype = dtypes[row_draw(6)];
         char name[64];
         snprintf(name, sizeof name, "SEED=%d ROWS=1", k);
         OLY_SCOPE
         {
-            oly_array in[] = {drawn_array(dtype, 1, 3, shape, sharding), drawn_array(dtype, 2, 3, shape, sharding),
-                              drawn_array(dtype, 3, 3, row, ""), drawn_array(dtype, 4, 3, one, "")};
+            oly_array in[] = {row_array(dtype, 1, 3, shape, sharding), row_array(dtype, 2, 3, shape, sharding),
+                              row_array(dtype, 3, 3, row, ""), row_array(dtype, 4, 3, one, "")};
             run += check(name, drawn_body, &p, INPUTS, in, p.n_out);
         }
     }
@@ -290,27 +233,9 @@ static void drawn_programs(void **state)
         (void)user;                                                                                                    \
         out[0] = __VA_ARGS__;                                                                                          \
     }
-FUNCTION(softmax, oly_softmax(x, -1))
 FUNCTION(log_softmax, oly_log_softmax(x, -1))
-FUNCTION(logsumexp, oly_logsumexp(x, OLY_AXES(-1)))
 FUNCTION(variance, oly_var(x, OLY_AXES(-1)))
 FUNCTION(unit_rows, oly_div(x, oly_sqrt(oly_sum(oly_mul(x, x), OLY_AXES(-1), .keepdims = true))))
-
-static void layernorm(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array x = in[0], mean = oly_mean(x, OLY_AXES(-1), .keepdims = true);
-    oly_array var = oly_var(x, OLY_AXES(-1), .keepdims = true);
-    out[0] = oly_add(oly_mul(oly_mul(oly_sub(x, mean), oly_rsqrt(oly_add(var, 1e-5))), in[1]), 0.5);
-}
-
-static void moments(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_sum(in[0], OLY_AXES(-1));
-    out[1] = oly_sum(oly_mul(in[0], in[0]), OLY_AXES(-1));
-    out[2] = oly_var(in[0], OLY_AXES(-1));
-}
 
 /* A value takes the place of one whose rows the chain has read before, and is read in the chain only. */
 static void several_times(const oly_array *in, oly_array *out, void *user)
@@ -331,9 +256,9 @@ static void programs_of_people(void **state)
         const char *name;
         oly_function f;
         int n_out;
-    } programs[] = {{"softmax", softmax, 1},   {"log_softmax", log_softmax, 1},    {"logsumexp", logsumexp, 1},
-                    {"variance", variance, 1}, {"unit rows", unit_rows, 1},        {"layernorm", layernorm, 1},
-                    {"moments", moments, 3},   {"several times", several_times, 1}};
+    } programs[] = {{"softmax", row_softmax, 1}, {"log_softmax", log_softmax, 1},    {"logsumexp", row_logsumexp, 1},
+                    {"variance", variance, 1},   {"unit rows", unit_rows, 1},        {"layernorm", row_layernorm, 1},
+                    {"moments", row_moments, 3}, {"several times", several_times, 1}};
     static const int64_t shapes[][3] = {{8, 40, 512}, {2, 33, 200}, {16, 16, 1000}, {1, 3000, 64}};
     static const char *const shardings[] = {"", "None, x, None", "None, ('y', 'x'), None"};
     for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
@@ -344,12 +269,34 @@ static void programs_of_people(void **state)
                     char name[99];
                     snprintf(name, sizeof name, "%s of %d x %d x %d, %d", programs[k].name, (int)shapes[s][0],
                              (int)shapes[s][1], (int)shapes[s][2], by);
-                    oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 3, shapes[s], shardings[by]),
-                                      drawn_array(OLY_FLOAT32, 2, 1, &shapes[s][2], "")};
+                    oly_array in[] = {row_array(OLY_FLOAT32, 1, 3, shapes[s], shardings[by]),
+                                      row_array(OLY_FLOAT32, 2, 1, &shapes[s][2], "")};
                     int64_t run = check(name, programs[k].f, NULL, 2, in, programs[k].n_out);
                     if (run == 0 && by == 1 && s != 1)
                         fail_msg("%s: was not run as a chain", name);
                 }
+}
+
+/* The last step of what would be a chain converts bytes, which the product reads by itself where it can. */
+static void quantised(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_max(in[0], OLY_AXES(-1));
+    out[1] = oly_min(in[0], OLY_AXES(-1));
+    out[2] = oly_matmul(in[0], in[1], .preferred_element_type = OLY_INT32);
+}
+
+static void products_of_bytes_beside_a_chain(void **state)
+{
+    (void)state;
+    static const char *const shardings[] = {"", "x, None", "(y, x), None"};
+    int64_t rows[] = {1000, 512}, columns[] = {512, 40};
+    for (int k = 0; k < 3; k++)
+        OLY_SCOPE
+        {
+            oly_array in[] = {row_array(OLY_INT8, 1, 2, rows, shardings[k]), row_array(OLY_INT8, 2, 2, columns, "")};
+            assert_true(check("quantised", quantised, NULL, 2, in, 3) > 0);
+        }
 }
 
 /* Results whose rows are not where the rows of the donated input were: one step follows the other. */
@@ -363,7 +310,7 @@ static void results_in_other_rows(void **state)
     for (int sharded = 0; sharded < 2; sharded++)
         OLY_SCOPE
         {
-            oly_array in[] = {drawn_array(OLY_FLOAT32, 1, 3, shape, sharded ? "x, y, None" : "")};
+            oly_array in[] = {row_array(OLY_FLOAT32, 1, 3, shape, sharded ? "x, y, None" : "")};
             int64_t before = oly_counted(&oly_device_counted.rows_in_order);
             check("narrower", narrower, NULL, 1, in, 1);
             check("narrower sums", narrower_sums, NULL, 1, in, 1);
@@ -377,12 +324,12 @@ static void small_ones(void **state)
     (void)state;
     int64_t least = oly_row_chains_least, before = chains(), small[] = {64, 256}, large[] = {4096, 1024};
     oly_row_chains_least = 1 << 21;
-    oly_fn f = oly_jit(softmax, 1, 1);
+    oly_fn f = oly_jit(row_softmax, 1, 1);
     OLY_SCOPE
     {
-        oly_block_until_ready(oly_apply(f, drawn_array(OLY_FLOAT32, 1, 2, small, "")));
+        oly_block_until_ready(oly_apply(f, row_array(OLY_FLOAT32, 1, 2, small, "")));
         assert_int_equal(chains(), before);
-        oly_block_until_ready(oly_apply(f, drawn_array(OLY_FLOAT32, 1, 2, large, "")));
+        oly_block_until_ready(oly_apply(f, row_array(OLY_FLOAT32, 1, 2, large, "")));
         assert_true(chains() > before);
     }
     oly_row_chains_least = least;
@@ -407,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drawn_programs, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(programs_of_people, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(products_of_bytes_beside_a_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(results_in_other_rows, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(small_ones, open_with_chains, close_with_chains),
     };

@@ -22,8 +22,9 @@ bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_s
     return true;
 }
 
-void oly_group_keep(oly_plan *plan, const oly_step *group, int number)
+void oly_group_take(oly_plan *plan, oly_step *group, int number)
 {
+    group->taken_by = number > group->taken_by ? number : group->taken_by;
     for (int d = 0; d < plan->n_devices; d++)
         for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
             int base = group->tile.device[d].loads[k].base;
@@ -71,10 +72,10 @@ static bool may_follow(const oly_plan *plan, const oly_step *group, const oly_st
     return !c.found;
 }
 
-const oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot)
+oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot)
 {
     for (int j = k - 1; j >= 0 && j >= k - FAR; j--) {
-        const oly_step *group = &b->steps[j];
+        oly_step *group = &b->steps[j];
         if (group->number != slot->first)
             continue;
         if (group->kind != OLY_STEP_TILE || group->exchange)

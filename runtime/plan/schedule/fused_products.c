@@ -57,7 +57,7 @@ static bool same_places(const oly_tile_work *w, int load, int store)
 
 /* Does the group nothing but convert what the product reads? */
 static bool converts(const oly_plan *plan, const oly_step *group, const oly_step *product, const int *slots,
-                     const oly_step *const *of)
+                     oly_step *const *of)
 {
     const oly_tile_program *p = &group->tile.program;
     for (int d = 0; d < plan->n_devices; d++) {
@@ -79,7 +79,7 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
     oly_step *product = &b->steps[k];
     if (product->kind != OLY_STEP_GEMM || product->exchange || product->gemm.n_phases || product->gemm.n_copies)
         return;
-    const oly_step *group[2];
+    oly_step *group[2];
     int slots[2];
     for (int o = 0; o < 2; o++) {
         slots[o] = slot_of(plan, product, o);
@@ -95,7 +95,7 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
             return;
     for (int o = 0; o < 2; o++) {
         product->gemm.converted[o] = group[o];
-        oly_group_keep(plan, group[o], product->number);
+        oly_group_take(plan, group[o], product->number);
     }
 }
 

@@ -63,11 +63,11 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
     const oly_slot *s = &plan->slots[slot];
     if (s->kind != OLY_SLOT_SCRATCH || s->block != b || s->last != reduce->number)
         return;
-    const oly_step *group = oly_group_before(plan, b, k, s);
+    oly_step *group = oly_group_before(plan, b, k, s);
     if (!group || !reads_all(plan, group, reduce, slot) || !oly_group_may_wait(plan, group, reduce))
         return;
     reduce->reduce.operand = group;
-    oly_group_keep(plan, group, reduce->number);
+    oly_group_take(plan, group, reduce->number);
 }
 
 void oly_fuse_reductions(oly_plan *plan)

@@ -15,7 +15,6 @@ enum {
     LONG_ROW = 64,            /* elements: shorter ones are not worth it */
     MOST_ROW_BYTES = 1 << 19, /* that the steps use of one row: more do not stay in cache */
     LEAST_ROWS = 32,          /* so that there is work for threads */
-    AHEAD = 24,               /* steps behind a chain in which a reduction may compute a group of it */
 };
 
 int64_t oly_row_chains_least = 1 << 21;
@@ -117,19 +116,16 @@ static bool pays(const oly_block *b, int k, int n, const chain *c)
     return again && bytes <= MOST_ROW_BYTES && bytes * oly_rows_count(&c->rows) >= oly_row_chains_least;
 }
 
-/* Steps before the first one whose group, or reduction, is on the other side of an end of the chain. */
-static int without_divided(const oly_block *b, int k, int n)
+/* Of the first n steps, those before the first one whose group, or whose taker, is not among them: the two are computed together, or neither is
+ * (fused_groups.h). */
+static int without_divided(const oly_step *first, int n)
 {
-    const oly_step *first = &b->steps[k];
     for (int j = 0; j < n; j++) {
-        const oly_step *group = first[j].kind == OLY_STEP_REDUCE ? first[j].reduce.operand : NULL;
-        if (group && (group < first || group >= first + j))
-            n = j;
-    }
-    for (int j = k + n; j < b->n_steps && j < k + n + AHEAD; j++) {
-        const oly_step *group = b->steps[j].kind == OLY_STEP_REDUCE ? b->steps[j].reduce.operand : NULL;
-        if (group && group >= first && group < first + n)
-            n = (int)(group - first);
+        const oly_step *s = &first[j];
+        bool divided = s->kind == OLY_STEP_TILE ? s->taken_by > first[n - 1].number
+                                                : s->reduce.operand && s->reduce.operand < first;
+        if (divided)
+            return without_divided(first, j); /* others may have been taken by this one */
     }
     return n;
 }
@@ -166,9 +162,9 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
             continue;
         find_chain(plan, b, k, d, c);
         n = c->n < n ? c->n : n;
-        n = without_divided(b, k, n);
+        n = without_divided(&b->steps[k], n);
         while (n > 1 && !pays(b, k, n, c))
-            n = without_divided(b, k, n - 1);
+            n = without_divided(&b->steps[k], n - 1);
         if (n < 2)
             return 0;
         computes = true;
