@@ -203,7 +203,7 @@ static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, v
 {
     exchange_message *m = &x->sends[i];
     const exchange_slot *first = &x->slots[x->n_receives + i];
-    int64_t begin = oly_timeline_spans() ? oly_ticks() : 0;
+    int64_t begin = oly_timeline_spans() && !x->quiet ? oly_ticks() : 0;
     memcpy(m->staging, ticket, TICKET);
     if (ticket->n_shared > 0) {
         uint64_t shared = shared_with(ticket, m->payload.peer);
@@ -246,6 +246,7 @@ oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *c
         return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
     OLY_TRY(begin_last_stages());
     OLY_TRY(oly_exchange_list(x));
+    x->quiet = oly_timeline_quiet > 0;
     if (x->block_bytes > 0)
         OLY_TRY(take_block(x, ticket));
     OLY_TRY(post_receives(x, ticket, send_base));
@@ -276,6 +277,7 @@ static oly_status begin_stage(oly_exchange *x)
         OLY_TRY(oly_staging_take(s->block_bytes, true, &s->block));
     if (s->block_bytes > 0 && !s->block)
         return OLY_OK;
+    s->quiet = x->quiet;
     x->running = s;
     ticket.fingerprint += (uint64_t)x->stage;
     OLY_TRY(post_receives(s, &ticket, x->base));
@@ -347,7 +349,7 @@ static oly_status complete(oly_exchange *x, const oly_completion *done, const ol
 {
     exchange_slot *slot = &x->slots[done->request];
     exchange_message *m = slot->message;
-    int64_t begin = slot->receives && oly_timeline_spans() ? oly_ticks() : 0;
+    int64_t begin = slot->receives && oly_timeline_spans() && !x->quiet ? oly_ticks() : 0;
     x->left--;
     m->left--;
     slot->done = true;

@@ -50,7 +50,8 @@ struct oly_exchange {
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests, or stages, not complete, in this replay */
     bool started;
-    bool big; /* some message is large */
+    bool big;   /* some message is large */
+    bool quiet; /* its messages are not shown in the timeline, in this replay */
     int64_t block_bytes;
     char *block;               /* of staging.h, while it is started; NULL: not needed */
     exchange_rounds rounds[2]; /* of sends, of receives */

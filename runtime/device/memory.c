@@ -34,6 +34,7 @@ static struct {
     oly_pool_statistics statistics;
     oly_buffer *free_blocks[N_KINDS];
     oly_buffer *spent[1 << SPENT_LOG2]; /* by device and kind, chained */
+    int64_t shown;                      /* of the memory in use, in the timeline */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- classes ----------------------------------------------------------------------------------- */
@@ -360,10 +361,21 @@ void oly_pool_lock(void)
 {
     pthread_mutex_lock(&pool.lock);
 }
+
+/* In the timeline, where it is seen: changes of 4 KiB and 1 % or more. */
+static void show_use(void)
+{
+    int64_t in_use = (int64_t)pool.statistics.in_use_bytes, change = in_use - pool.shown;
+    if ((change < 0 ? -change : change) < 4096 + in_use / 128)
+        return;
+    oly_timeline_count(OLY_EVENT_POOL, in_use, (int64_t)pool.statistics.free_bytes);
+    pool.shown = in_use;
+}
+
 void oly_pool_unlock(void)
 {
     if (oly_timeline_spans())
-        oly_timeline_count(OLY_EVENT_POOL, (int64_t)pool.statistics.in_use_bytes, (int64_t)pool.statistics.free_bytes);
+        show_use();
     pthread_mutex_unlock(&pool.lock);
 }
 

@@ -39,6 +39,7 @@ static struct {
     line *lines; /* owned; one per device, then the communication queue's */
     int n_devices, depth;
     atomic_int pending; /* submitted and not complete; written under the lock */
+    int shown;          /* of these, in the timeline */
     links *ready, **ready_end;
     links *used; /* owned; for later jobs */
     atomic_bool inline_only;
@@ -87,12 +88,25 @@ static void free_used_links(void)
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
+/* Jobs that are not shown change nothing, but that the queue is empty is shown if it was not when last shown. */
+static void show_pending_locked(int pending)
+{
+    bool ends = pending == 0 && queue.shown != 0;
+    int quiet = oly_timeline_quiet;
+    oly_timeline_quiet = ends ? 0 : quiet;
+    if (oly_timeline_spans()) {
+        oly_timeline_count(OLY_EVENT_QUEUE, pending, 0);
+        queue.shown = pending;
+    }
+    oly_timeline_quiet = quiet;
+}
+
 static void add_pending_locked(int n)
 {
-    int pending = atomic_load_explicit(&queue.pending, memory_order_relaxed);
-    atomic_store_explicit(&queue.pending, pending + n, memory_order_release);
-    if (oly_timeline_spans())
-        oly_timeline_count(OLY_EVENT_QUEUE, pending + n, 0);
+    int pending = atomic_load_explicit(&queue.pending, memory_order_relaxed) + n;
+    atomic_store_explicit(&queue.pending, pending, memory_order_release);
+    if (oly_times_steps())
+        show_pending_locked(pending);
 }
 
 static void stand_in_lines_locked(links *l)
@@ -157,6 +171,8 @@ static int leave_lines_locked(links *l)
 /* Runs a job that is first in all its lines. */
 static void run(links *l)
 {
+    int outer = oly_timeline_quiet;
+    oly_timeline_quiet = l->job->quiet;
     own_jobs++;
     l->job->execute(l->job);
     own_jobs--;
@@ -165,6 +181,7 @@ static void run(links *l)
     pthread_mutex_lock(&queue.lock);
     int made_ready = leave_lines_locked(l);
     pthread_mutex_unlock(&queue.lock);
+    oly_timeline_quiet = outer;
     for (int i = 0; i < made_ready; i++)
         oly_workers_wake();
     oly_workers_notify();

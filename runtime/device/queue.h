@@ -19,6 +19,7 @@ struct oly_job {
     const int *devices; /* distinct; borrowed until release */
     bool communicates;  /* with other processes */
     bool small;         /* worth running on the calling thread */
+    bool quiet;         /* not shown in the timeline, nor what it calls */
     /* queue's own: */
     struct oly_job_links *links;
 };

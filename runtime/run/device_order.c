@@ -3,8 +3,8 @@
 #include "run/device_order.h"
 #include "run/executor.h"
 #include "core/error.h"
-#include "core/timeline.h"
 #include "device/pending.h"
+#include "run/timed_steps.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -145,7 +145,7 @@ oly_status oly_drain_late(const oly_run *r)
 /* Messages are of memory that others wait for; CPU devices beside GPUs compute in an order of their own. */
 static bool may_stay_pending(const oly_run *r)
 {
-    if (!r->may_stay_pending || r->submitted || oly_times_steps())
+    if (!r->may_stay_pending || r->submitted || oly_run_is_timed(r))
         return false;
     for (int d = 0; d < r->plan->n_devices; d++)
         if (r->plan->devices[d] >= oly_platform_first_beside)

@@ -32,6 +32,8 @@ struct oly_program {
     bool may_stay_pending; /* the work of its runs (device/pending.h) */
     bool is_short;         /* for the thread that submits it: some launches */
     bool has_loops;        /* whose buffers alternate */
+    bool shows_some;       /* of its runs in the timeline */
+    _Atomic int64_t n_runs, last_shown;
     struct
         takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
         int input;
@@ -218,6 +220,7 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())
         st = oly_label_steps(plan);
+    p->shows_some = oly_shows_some_runs(plan);
     p->is_short = st == OLY_OK && is_short(p);
     if (st != OLY_OK) {
         oly_program_free(p);
@@ -483,9 +486,23 @@ oly_buffer *oly_run_copy_of(void *run, int k)
     return NULL;
 }
 
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
-                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
-                           uint64_t *moment, oly_identity *made)
+/* Is the next run shown? All ranks answer alike, so that messages have both ends. */
+static bool shows_next(oly_program *p, int *not_shown)
+{
+    *not_shown = 0;
+    if (!oly_timeline_shows() || !p->shows_some)
+        return oly_timeline_shows();
+    int64_t i = atomic_fetch_add(&p->n_runs, 1);
+    if (!oly_timeline_shows_iteration(i))
+        return false;
+    *not_shown = (int)(i - 1 - (i > 0 ? atomic_load(&p->last_shown) : -1));
+    atomic_store(&p->last_shown, i);
+    return true;
+}
+
+static oly_status submit_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                             const int *donated, oly_buffer **const *outputs, oly_site site, bool shown, int not_shown,
+                             int *device, uint64_t *moment, oly_identity *made)
 {
     const oly_plan *plan = p->plan;
     *device = -1;
@@ -503,7 +520,8 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
         return OLY_OK;
     }
     r->site = site;
-    r->submitted = oly_timeline_shows() ? oly_ticks() : 0;
+    r->submitted = shown && oly_times_steps() ? oly_ticks() : 0;
+    r->not_shown = not_shown;
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);
@@ -516,7 +534,8 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
                        .n_devices = plan->n_devices,
                        .devices = plan->devices,
                        .communicates = plan->distributed,
-                       .small = plan->small || (p->is_short && r->submitted == 0)};
+                       .small = plan->small || (p->is_short && r->submitted == 0),
+                       .quiet = !shown};
     oly_status st = oly_queue_submit(&r->job);
     if (st != OLY_OK) {
         release_run(&r->job);
@@ -525,4 +544,16 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     *device = plan->devices[0];
     *moment = oly_queue_now(*device);
     return oly_run_refused();
+}
+
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
+                           uint64_t *moment, oly_identity *made)
+{
+    int not_shown = 0;
+    bool shown = !oly_times_steps() || shows_next(p, &not_shown);
+    oly_timeline_quiet += !shown;
+    oly_status st = submit_run(p, inputs, known, donated, outputs, site, shown, not_shown, device, moment, made);
+    oly_timeline_quiet -= !shown;
+    return st;
 }

@@ -356,7 +356,7 @@ static oly_status run_next(oly_run *r, const oly_block *b, int k, int *n)
     *n = done ? segment->n : 1;
     if (done)
         return OLY_OK;
-    return oly_times_steps() ? run_timed(r, &b->steps[k]) : run_step(r, &b->steps[k]);
+    return oly_run_is_timed(r) ? run_timed(r, &b->steps[k]) : run_step(r, &b->steps[k]);
 }
 
 oly_status oly_run_block(oly_run *r, const oly_block *b)

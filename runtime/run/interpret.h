@@ -26,6 +26,7 @@ typedef struct oly_run {
     pthread_t thread;                /* the interpreting thread, while exchanges are pending */
     oly_status advance;              /* the status of advancing them between steps */
     int64_t submitted;               /* ticks; 0: not timed */
+    int not_shown;                   /* runs of the program between the last that is shown and this one */
     int label;                       /* of the step that is running, if its parts are to be shown; else 0 */
     int64_t execution;               /* of that step: a number that no other execution has */
     struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */

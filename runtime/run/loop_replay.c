@@ -142,7 +142,7 @@ oly_status oly_loop_replay_run(oly_run *r, const oly_step *s, int64_t i, int64_t
     oly_loop_replay *l = replay_of(s);
     *done = 0;
     *decided = false;
-    if (!l || !is_time(l, s, i) || oly_times_steps())
+    if (!l || !is_time(l, s, i) || oly_run_is_timed(r))
         return OLY_OK;
     return oly_executor_get()->iterate(r, l, i, done, decided, more);
 }

@@ -2,9 +2,9 @@
 /* Which steps of a plan are replayed. See replay.h. */
 #include "run/replay.h"
 #include "core/optimisation.h"
-#include "core/timeline.h"
 #include "run/executor.h"
 #include "run/prepared_steps.h"
+#include "run/timed_steps.h"
 
 static bool devices_have(const oly_plan *plan, const oly_step *s)
 {
@@ -82,5 +82,5 @@ void oly_replay_forget(const oly_plan *plan)
 oly_status oly_replay_run(oly_run *r, oly_segment *s, bool *done)
 {
     *done = false;
-    return oly_times_steps() ? OLY_OK : oly_executor_get()->replay(r, s, done);
+    return oly_run_is_timed(r) ? OLY_OK : oly_executor_get()->replay(r, s, done);
 }

@@ -61,7 +61,7 @@ oly_status oly_speculation_begins(oly_run *r, const oly_step *s, int64_t i, bool
 {
     const oly_speculation *x = s->prepared ? s->prepared->speculation : NULL;
     *early = false;
-    if (!x || !oly_may_be_in_vain(x->work, i) || oly_times_steps())
+    if (!x || !oly_may_be_in_vain(x->work, i) || oly_run_is_timed(r))
         return OLY_OK;
     int slot = s->loop.in_slot[s->loop.predicate], d = reader(r, slot);
     if (d < 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times of steps. See timed_steps.h. */
 #include "run/timed_steps.h"
+#include "core/option.h"
 #include "core/text.h"
+#include "plan/cost/cost.h"
 #include "plan/cost/forecast.h"
 
 /* -- labels ---------------------------------------------------------------------------------------------------------------- */
@@ -82,6 +84,39 @@ static int label_of(const oly_plan *plan, const oly_step *s)
     return plan->labels && s->number < plan->n_labels ? plan->labels[s->number] : 0;
 }
 
+/* -- runs ------------------------------------------------------------------------------------------------------------------ */
+
+/* Of loops of so many iterations. */
+static double shown_iterations(int64_t n)
+{
+    int doublings = n > 128 ? 57 - __builtin_clzll((uint64_t)n) : 0;
+    return n > 128 ? 128 + 64 * (double)doublings : (double)n;
+}
+
+/* Each step, and its devices together. */
+static double events_of(const oly_block *b)
+{
+    double events = 0, most = 0;
+    for (int k = 0; b && k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        events += 2;
+        if (s->kind == OLY_STEP_LOOP) /* its time, too, is that of one iteration where the number is not known */
+            events += (s->loop.predicate >= 0 ? 1 : shown_iterations(s->loop.count)) * (1 + events_of(s->loop.body));
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++) {
+            double inside = events_of(s->branch.blocks[j]);
+            most = inside > most ? inside : most;
+        }
+    }
+    return events + most;
+}
+
+bool oly_shows_some_runs(const oly_plan *plan)
+{
+    const double EACH = 5e-6;                  /* an event takes 0.1 us */
+    double events = 8 + events_of(plan->main); /* the call, its run, the queue and memory */
+    return oly_timeline_mode == OLY_TIMELINE_SPANS && !oly_option.timeline_all && oly_cost_plan(plan) < EACH * events;
+}
+
 /* -- steps ----------------------------------------------------------------------------------------------------------------- */
 
 oly_timed_step oly_timed_step_begins(oly_run *r, const oly_step *s)
@@ -127,7 +162,7 @@ void oly_timed_run_ends(const oly_run *r, int64_t begun)
                                 .label = label,
                                 .a = (int64_t)r->number,
                                 .b = r->submitted,
-                                .c = oly_label_of_site(r->site)});
+                                .c = (int64_t)r->not_shown << 32 | (uint32_t)oly_label_of_site(r->site)});
 }
 
 void oly_show_together(const oly_run *r, int64_t begin)

@@ -10,6 +10,13 @@
 /* Gives the plan's steps labels. fails OLY_MEMORY. */
 oly_status oly_label_steps(oly_plan *plan);
 
+/* Are only some of the plan's runs shown, because recording all would take more than 2 % of its predicted time? */
+bool oly_shows_some_runs(const oly_plan *plan);
+static inline bool oly_run_is_timed(const oly_run *r)
+{
+    return oly_times_steps() && !r->job.quiet;
+}
+
 /* A step that is running: its parts on devices are shown, as r->label says, and those of the steps inside it. */
 typedef struct oly_timed_step {
     int64_t begin; /* 0: not timed */

@@ -334,7 +334,9 @@ static void run(writer *w, const oly_span *s, int thread)
     integer(w, "number", s->a);
     argument(w, "queued_us");
     oly_text_add(&w->text, "%.3f", (double)(time_of(w, s->begin) - time_of(w, s->b)) * 1e-3);
-    site_arguments(w, oly_label_get((int)s->c));
+    if (s->c >> 32)
+        integer(w, "not_shown", s->c >> 32);
+    site_arguments(w, oly_label_get((int)(uint32_t)s->c));
     close_event(w);
 }
 
