@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries
- * and the captures. The condition of a while loop is one more carry, which the body recomputes at its end. */
+ * and the captures. The condition of a while loop is one more carry, which the body recomputes at its end. Carries that the body
+ * leaves as they are become captures: iterations read them in place, and gradients keep them once. */
 #include "array/alone.h"
 #include "array/arguments.h"
+#include "core/optimisation.h"
 #include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
@@ -98,31 +100,74 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
     return oly_graph_output(t->graph, node);
 }
 
+/* Lists the carries that stay carries, and returns how many they are, and then those that become captures. If the body changes none,
+ * the first stays: a loop has a carry. */
+static int order_carries(const request *r, const oly_graph *body, int *order)
+{
+    int all = carries_of(r), n = 0, n_last = 0;
+    for (int k = 0; k < all; k++) {
+        bool changes = k == r->n_carry || body->outputs[k] != body->inputs[1 + k];
+        if (changes || !oly_enabled(OLY_OPTIMISATION_PASSED_CARRIES))
+            order[n++] = k;
+    }
+    if (n == 0)
+        order[n++] = 0;
+    for (int k = 0, at = 0; k < all; k++)
+        if (at < n && order[at] == k)
+            at++;
+        else
+            order[n + n_last++] = k;
+    return n;
+}
+
+/* The first n carries in this order are the body's, the others its first captures, as their nodes are the first, too. */
+static oly_status reorder(const request *r, oly_graph *body, int n, const int *order)
+{
+    oly_node **inputs, **outputs;
+    OLY_ARENA_LIST(&body->arena, inputs, carries_of(r));
+    OLY_ARENA_LIST(&body->arena, outputs, carries_of(r));
+    for (int k = 0; k < carries_of(r); k++) {
+        inputs[k] = body->inputs[1 + order[k]];
+        outputs[k] = body->outputs[order[k]];
+    }
+    memcpy(body->inputs + 1, inputs, sizeof *inputs * (size_t)carries_of(r));
+    memcpy(body->outputs, outputs, sizeof *outputs * (size_t)n);
+    body->n_outputs = n;
+    return OLY_OK;
+}
+
 /* Adds the loop node and its results to the outer trace. */
 static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *out)
 {
     oly_node **operands, *loop;
     oly_params params;
-    int n_carry = carries_of(r);
-    OLY_ARENA_LIST(&outer->graph->arena, operands, n_carry + t->n_captures);
+    int all = carries_of(r), *order;
+    OLY_ARENA_LIST(&outer->graph->arena, order, all);
+    OLY_ARENA_LIST(&outer->graph->arena, operands, all + t->n_captures);
+    int n_carry = order_carries(r, t->graph, order);
+    OLY_TRY(reorder(r, t->graph, n_carry, order));
     memset(&params, 0, sizeof params);
-    memcpy(operands, init, sizeof *init * (size_t)n_carry);
+    for (int k = 0; k < all; k++)
+        operands[k] = init[order[k]];
     for (int k = 0; k < t->n_captures; k++)
-        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &operands[n_carry + k]));
+        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &operands[all + k]));
     params.body = t->graph;
     params.n_carry = n_carry;
     params.lower = r->lower;
     params.upper = r->upper;
     params.predicate = r->condition ? n_carry : 0;
-    OLY_TRY(oly_graph_add(outer->graph, OLY_OP_loop, n_carry + t->n_captures, operands, &params, &loop));
+    OLY_TRY(oly_graph_add(outer->graph, OLY_OP_loop, all + t->n_captures, operands, &params, &loop));
     t->graph = NULL; /* the node owns it now */
-    for (int k = 0; k < r->n_carry; k++) {
-        oly_node *result;
+    for (int k = 0; k < all; k++) {
+        oly_node *result = operands[k];
         oly_params which;
         memset(&which, 0, sizeof which);
         which.dimension = k;
-        OLY_TRY(oly_graph_add(outer->graph, OLY_OP_result, 1, &loop, &which, &result));
-        if (!(out[k] = oly_array_traced(outer->graph, result)))
+        if (order[k] == r->n_carry)
+            continue; /* the condition */
+        if (k < n_carry)
+            OLY_TRY(oly_graph_add(outer->graph, OLY_OP_result, 1, &loop, &which, &result));
+        if (!(out[order[k]] = oly_array_traced(outer->graph, result)))
             return OLY_MEMORY;
     }
     return OLY_OK;
