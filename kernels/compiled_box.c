@@ -108,18 +108,30 @@ typedef struct running {
     oly_code_call call;
 } running;
 
+static void begin_call(oly_code_call *call, const oly_code_outline *outline, const oly_tile_program *program)
+{
+    call->common = oly_code_table();
+    for (int k = 0; k < outline->n_constants; k++)
+        memcpy(&call->constant[k], &program->instructions[outline->constant[k]].value, sizeof call->constant[k]);
+}
+
+static void set_length(oly_code_call *call, const oly_code_outline *outline, int64_t n)
+{
+    call->n = n;
+    call->whole = n & -(int64_t)outline->lanes;
+    call->tail = ((uint64_t)1 << (n - call->whole)) - 1;
+}
+
 /* Elements [from, to) of `n` rows from `row` on, which differ in the last dimension of rows only. */
 static void run_rows(running *r, int64_t row, int64_t n, int64_t from, int64_t to)
 {
     const oly_code_box *b = r->box;
-    int64_t at[OLY_MAX_RANK] = {0}, whole = (to - from) / r->outline->lanes * r->outline->lanes;
+    int64_t at[OLY_MAX_RANK] = {0};
     for (int d = b->rank - 2; d >= 0; d--) {
         at[d] = row % b->extent[d];
         row /= b->extent[d];
     }
-    r->call.n = to - from;
-    r->call.whole = whole;
-    r->call.tail = ((uint64_t)1 << (to - from - whole)) - 1;
+    set_length(&r->call, r->outline, to - from);
     r->call.rows = n;
     for (int k = 0; k < b->n_operands; k++) {
         int64_t offset = from * b->stride[k][b->rank - 1];
@@ -149,9 +161,7 @@ void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_til
     r.code = code;
     r.outline = outline;
     r.box = b;
-    r.call.common = oly_code_table();
-    for (int k = 0; k < outline->n_constants; k++)
-        memcpy(&r.call.constant[k], &program->instructions[outline->constant[k]].value, sizeof r.call.constant[k]);
+    begin_call(&r.call, outline, program);
     while (unit < end) {
         int64_t row = unit / parts, part = unit % parts, count = 1;
         int64_t from = part_at(n, part, parts), to = part_at(n, part + 1, parts);
@@ -161,4 +171,18 @@ void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_til
             run_rows(&r, row, count, from, to);
         unit += count;
     }
+}
+
+void oly_code_run_row(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
+                      char *const *first, int64_t n)
+{
+    oly_code_call call;
+    begin_call(&call, outline, program);
+    set_length(&call, outline, n);
+    call.rows = 1;
+    for (int k = 0; k < program->n_loads + program->n_stores; k++) {
+        call.at[k] = first[k];
+        call.step[k] = 0;
+    }
+    code(&call);
 }

@@ -30,7 +30,7 @@ typedef void oly_code(oly_code_call *call);
 
 /* Code with what calls of it need to know. */
 typedef struct oly_code_outline {
-    int lanes;       /* elements of a vector */
+    int lanes;       /* elements of a vector: a power of two */
     int n_constants; /* of the splats numbered constant[] */
     uint16_t constant[OLY_CODE_CONSTANTS];
 } oly_code_outline;
@@ -59,4 +59,7 @@ bool oly_code_prepare(const oly_tile_program *program, const oly_tile_box *box, 
 /* Computes chunk `chunk` of `n_chunks`, as oly_tile_run. */
 void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
                   const oly_code_box *b, int chunk, int n_chunks);
+/* A box without counters that is one row of n elements; first[]: of loads, then of stores. */
+void oly_code_run_row(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
+                      char *const *first, int64_t n);
 #endif

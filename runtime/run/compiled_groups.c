@@ -21,8 +21,9 @@ enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
 
 typedef struct entry {
     _Atomic(int) state, users;
-    _Atomic(int64_t) work;  /* so far */
-    _Atomic(uint32_t) used; /* when: the table's clock */
+    _Atomic(int64_t) work;        /* so far */
+    _Atomic(uint32_t) used;       /* when: the table's clock */
+    _Atomic(uint32_t) generation; /* how often it has got another program */
     uint64_t hash;
     oly_code_form form;
     size_t key_bytes;
@@ -34,8 +35,8 @@ typedef struct entry {
 
 static entry table[ENTRIES];
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(uint32_t) table_clock;
-static _Atomic(bool) denied; /* memory cannot be made executable */
+static _Atomic(uint32_t) table_clock; /* counts new entries */
+static _Atomic(bool) denied;          /* memory cannot be made executable */
 static _Atomic(int64_t) n_compiled, n_refused, n_runs, n_bytes, n_ticks;
 
 /* -- keys ------------------------------------------------------------------------------------------------------------------- */
@@ -163,7 +164,8 @@ static void insert(uint64_t hash, const oly_tile_program *p, const oly_code_form
     chosen->hash = hash;
     chosen->form = *form;
     atomic_store(&chosen->work, 0);
-    atomic_store(&chosen->used, atomic_load(&table_clock));
+    atomic_store(&chosen->used, atomic_fetch_add(&table_clock, 1) + 1);
+    atomic_fetch_add(&chosen->generation, 1);
     atomic_store(&chosen->state, COUNTING);
 }
 
@@ -278,9 +280,25 @@ static void move_operands(int n, oly_tile_operand *operands, const uint8_t *dtyp
         operands[k].base += by * operands[k].stride[d] * (int64_t)oly_dtype_size((oly_dtype)dtype[k]);
 }
 
-/* Runs a whole box by machine code or, as long as there is none, interpreted. */
+static void count_run(entry *e)
+{
+    atomic_store_explicit(&e->used, atomic_load_explicit(&table_clock, memory_order_relaxed), memory_order_relaxed);
+    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+}
+
+/* Of a box that is one row without counters. */
+static void note(oly_group_known *known, const entry *e, const oly_code_box *b)
+{
+    if (b->rank > 1 || b->n_operands > b->n_memory)
+        return;
+    atomic_store_explicit(&known->n, b->extent[0], memory_order_relaxed);
+    atomic_store_explicit(&known->code, (uint64_t)atomic_load(&e->generation) << 32 | (uint64_t)(e - table + 1),
+                          memory_order_release);
+}
+
+/* Runs a whole box by machine code or, as long as there is none, interpreted. known: NULL allowed. */
 static void run_box(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
-                    const oly_tile_operand *stores, double work)
+                    const oly_tile_operand *stores, double work, oly_group_known *known)
 {
     oly_code_box b;
     oly_code_form form;
@@ -291,10 +309,28 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_tile_run(p, box, loads, stores, 0, 1);
         return;
     }
-    atomic_store_explicit(&e->used, atomic_fetch_add(&table_clock, 1), memory_order_relaxed);
+    if (known)
+        note(known, e, &b);
     oly_code_run(e->code, &e->outline, p, &b, 0, 1);
+    count_run(e);
     atomic_fetch_sub(&e->users, 1);
-    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+}
+
+bool oly_group_run_known(oly_group_known *known, char *const *first)
+{
+    uint64_t code = atomic_load_explicit(&known->code, memory_order_acquire);
+    if (!code)
+        return false;
+    entry *e = &table[(uint32_t)code - 1];
+    atomic_fetch_add(&e->users, 1);
+    bool is_it = atomic_load(&e->state) == READY && atomic_load(&e->generation) == code >> 32;
+    if (is_it) {
+        oly_code_run_row(e->code, &e->outline, known->program, first,
+                         atomic_load_explicit(&known->n, memory_order_relaxed));
+        count_run(e);
+    }
+    atomic_fetch_sub(&e->users, 1);
+    return is_it;
 }
 
 /* A chunk is the same part of the box whether it is run by machine code or interpreted: code may become ready, or be dropped, between two
@@ -314,21 +350,33 @@ static void run_chunk(const oly_tile_program *p, const oly_tile_box *box, const 
     memcpy(out, stores, sizeof *out * (size_t)p->n_stores);
     move_operands(p->n_loads, in, p->load_dtype, d, from);
     move_operands(p->n_stores, out, p->store_dtype, d, from);
-    run_box(p, &part, in, out, work);
+    run_box(p, &part, in, out, work, NULL);
 }
 
-void oly_group_run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
-                   const oly_tile_operand *stores, int chunk, int n_chunks)
+static void run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                const oly_tile_operand *stores, int chunk, int n_chunks, oly_group_known *known)
 {
     double work = elements_of(box) * p->n_instructions / n_chunks;
     if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, chunk, n_chunks);
     else if (n_chunks == 1)
-        run_box(p, box, loads, stores, work);
+        run_box(p, box, loads, stores, work, known);
     else if (box->rank > 0)
         run_chunk(p, box, loads, stores, chunk, n_chunks, work);
     else if (chunk == 0)
-        run_box(p, box, loads, stores, work);
+        run_box(p, box, loads, stores, work, NULL);
+}
+
+void oly_group_run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                   const oly_tile_operand *stores, int chunk, int n_chunks)
+{
+    run(p, box, loads, stores, chunk, n_chunks, NULL);
+}
+
+void oly_group_run_noting(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
+                          const oly_tile_operand *stores, oly_group_known *known)
+{
+    run(p, box, loads, stores, 0, 1, known);
 }
 
 void oly_group_run_rows(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
@@ -338,7 +386,7 @@ void oly_group_run_rows(const oly_tile_program *p, const oly_tile_box *box, cons
     if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, 0, 1);
     else
-        run_box(p, box, loads, stores, work);
+        run_box(p, box, loads, stores, work, NULL);
 }
 
 /* -- for tests -------------------------------------------------------------------------------------------------------------- */

@@ -5,10 +5,24 @@
 #ifndef OLY_RUN_COMPILED_GROUPS_H
 #define OLY_RUN_COMPILED_GROUPS_H
 #include "kernel.h"
+#include <stdatomic.h>
 
 /* As oly_tile_run. */
 void oly_group_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                    const oly_tile_operand *stores, int chunk, int n_chunks);
+
+/* The code of one group that computes the whole of one box as a single row: remembered from run to run, so that small steps neither look for
+ * it nor merge dimensions again. Begins as zeros but for the program. */
+typedef struct oly_group_known {
+    const oly_tile_program *program;
+    _Atomic(uint64_t) code; /* compiled_groups.c's; 0: not known */
+    _Atomic(int64_t) n;     /* elements of the row */
+} oly_group_known;
+/* As oly_group_run with one chunk; and notes the code, if it is such a one. */
+void oly_group_run_noting(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
+                          const oly_tile_operand *stores, oly_group_known *known);
+/* Runs it again with other memory: the first elements of loads and then of stores. False: it is not known, or not any more. */
+bool oly_group_run_known(oly_group_known *known, char *const *first);
 
 /* A whole box whose rows are parts of larger ones: a single operation gains too. */
 void oly_group_run_rows(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { WORTH_SHARING = 40000, WORTH_SHOWING = 20000 }; /* element-operations; about 10 us, and 5 us */
+enum { WORTH_SHOWING = 20000 }; /* element-operations; about 5 us */
 
 static void *at(void *const *base, const oly_place *p)
 {
@@ -77,11 +77,26 @@ static int chunks_on(const void *list, int device)
     return s->step->prepared->chunks[s->phase][device];
 }
 
-static void run_tile(void *const *base, const oly_step *step, const oly_tile_work *w, int chunk, int n_chunks)
+static bool run_known(void *const *base, const oly_step *step, const oly_tile_work *w, oly_group_known *known)
+{
+    const oly_tile_program *p = &step->tile.program;
+    char *first[2 * OLY_TILE_REGISTERS];
+    for (int k = 0; k < p->n_loads; k++)
+        first[k] = at(base, &w->loads[k]);
+    for (int k = 0; k < p->n_stores; k++)
+        first[p->n_loads + k] = at(base, &w->stores[k]);
+    return oly_group_run_known(known, first);
+}
+
+static void run_tile(void *const *base, const oly_step *step, int device, int chunk, int n_chunks)
 {
     oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
+    const oly_tile_work *w = &step->tile.device[device];
     const oly_tile_program *p = &step->tile.program;
+    oly_group_known *known = n_chunks == 1 && step->prepared->known ? &step->prepared->known[device] : NULL;
     size_t strides = sizeof(int64_t) * (size_t)w->box.rank;
+    if (known && known->code && run_known(base, step, w, known))
+        return;
     for (int k = 0; k < p->n_loads; k++) {
         loads[k].base = at(base, &w->loads[k]);
         memcpy(loads[k].stride, w->loads[k].stride, strides);
@@ -90,7 +105,9 @@ static void run_tile(void *const *base, const oly_step *step, const oly_tile_wor
         stores[k].base = at(base, &w->stores[k]);
         memcpy(stores[k].stride, w->stores[k].stride, strides);
     }
-    if (step->tile.compiles)
+    if (known)
+        oly_group_run_noting(p, &w->box, loads, stores, known);
+    else if (step->tile.compiles)
         oly_group_run(p, &w->box, loads, stores, chunk, n_chunks);
     else
         oly_tile_run(p, &w->box, loads, stores, chunk, n_chunks);
@@ -124,7 +141,7 @@ static void run_chunk(spread *s, int device, int chunk)
     if (s->step->prepared->blocks) {
         oly_run_row_block(base, s->run->plan, s->step, device, chunk, &s->turns);
     } else if (s->step->kind == OLY_STEP_TILE) {
-        run_tile(base, s->step, &s->step->tile.device[device], chunk, n_chunks);
+        run_tile(base, s->step, device, chunk, n_chunks);
     } else if (s->step->kind == OLY_STEP_REDUCE) {
         const oly_reduce_work *w = &s->step->reduce.device[device];
         void *out = (char *)base[w->out_base] + w->out_offset;
@@ -161,14 +178,14 @@ static void run_here(spread *s)
 {
     oly_run *r = s->run;
     const oly_step *step = s->step;
-    bool shows = r->label && step->work >= WORTH_SHOWING;
+    bool shows = r->label && oly_operations_of(step) >= WORTH_SHOWING;
     int64_t first = r->label ? oly_ticks() : 0;
     for (int d = 0; d < r->plan->n_devices; d++) {
         int64_t begin = shows ? oly_ticks() : 0;
         int n = chunks_on(s, d);
         for (int c = 0; c < n; c++) {
             run_chunk(s, d, c);
-            if (s->under_way && step->work >= WORTH_SHARING)
+            if (s->under_way && oly_operations_of(step) >= OLY_WORTH_SHARING)
                 oly_advance_exchanges(r);
         }
         if (shows && n > 0)
@@ -180,7 +197,7 @@ static void run_here(spread *s)
 
 static void spread_chunks(spread *s, double work)
 {
-    if (work < WORTH_SHARING || oly_workers_count() == 1)
+    if (work < OLY_WORTH_SHARING || oly_workers_count() == 1)
         run_here(s);
     else
         oly_parallel(s->step->prepared->total[s->phase], spread_body, s);
@@ -203,7 +220,7 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
     if (step->prepared->blocks)
         spread_rows(&s);
     else
-        spread_chunks(&s, step->work + (step->prepared->fused ? step->reduce.operand->work : 0));
+        spread_chunks(&s, oly_operations_of(step) + (step->prepared->fused ? step->reduce.operand->work : 0));
 }
 
 static void compute_device(const oly_device_work *w)
@@ -336,7 +353,7 @@ oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_co
     copying c = {{copies, prepared->copies, n, prepared}, r, r->base, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
         return prepared->copied_later ? OLY_OK : submit_copies(r, &c.list);
-    if (work >= WORTH_SHARING && oly_workers_count() > 1) {
+    if (work >= OLY_WORTH_SHARING && oly_workers_count() > 1) {
         oly_parallel(prepared->total_copied, copy_body, &c);
         return OLY_OK;
     }
@@ -440,7 +457,7 @@ oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, cons
         return submit_sums(r, &f.sums);
     for (int g = 0; g < n_groups; g++)
         total += parts_of(groups, g);
-    if (work >= WORTH_SHARING) {
+    if (work >= OLY_WORTH_SHARING) {
         oly_parallel(total, reduce_body, &f);
         return OLY_OK;
     }

@@ -12,8 +12,6 @@
 #include "run/prepare_cpu.h"
 #include <math.h>
 
-enum { WORTH_SHARING = 40000 }; /* element-operations, as in executor_cpu.c */
-
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -39,7 +37,7 @@ static double threads_for(double chunks)
 /* Seconds of work that is divided into chunks, among the threads of this process if it is worth it. */
 static double shared_seconds(const oly_kernel_rates *r, const oly_kernel_work *w, double operations, double chunks)
 {
-    if (operations < WORTH_SHARING || oly_workers_count() == 1)
+    if (operations < OLY_WORTH_SHARING || oly_workers_count() == 1)
         return oly_seconds_of_work(r, w, 1) + r->step;
     return oly_seconds_of_work(r, w, threads_for(chunks)) + r->share + r->step;
 }
@@ -113,7 +111,7 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
         return chain_seconds(r, plan, s);
     const oly_repeats *repeats = s->prepared ? s->prepared->repeats : NULL;
     oly_kernel_work all = {0};
-    double chunks = 0, operations = s->work + (fused ? s->reduce.operand->work : 0);
+    double chunks = 0, operations = oly_operations_of(s) + (fused ? s->reduce.operand->work : 0);
     for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
         double most = 0;
         if (!oly_step_has_work(s, d) || (repeats && repeats->first[d] != d))
@@ -151,7 +149,7 @@ static double sum_seconds(const oly_kernel_rates *r, const oly_step *s)
 {
     double size = (double)oly_dtype_size(s->reduction.dtype);
     oly_kernel_work w = {.seconds = s->work * r->combine[s->reduction.dtype], .read = s->work * size};
-    double chunks = s->work / WORTH_SHARING;
+    double chunks = s->work / OLY_WORTH_SHARING;
     return shared_seconds(r, &w, s->work, chunks);
 }
 

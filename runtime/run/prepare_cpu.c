@@ -3,6 +3,7 @@
 #include "run/prepare_cpu.h"
 #include "device/workers.h"
 #include "run/byte_product.h"
+#include "run/compiled_groups.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 #include "run/repeated_work.h"
@@ -155,6 +156,16 @@ static oly_status prepare_inner(oly_plan *plan, const oly_step *s)
     return OLY_OK;
 }
 
+static oly_status prepare_code(oly_plan *plan, const oly_step *s, oly_prepared *made)
+{
+    made->known = OLY_ARENA_NEW(&plan->arena, oly_group_known, plan->n_devices + 1);
+    if (!made->known)
+        return no_memory();
+    for (int d = 0; d < plan->n_devices; d++)
+        made->known[d].program = &s->tile.program;
+    return OLY_OK;
+}
+
 static oly_status prepare_step(oly_plan *plan, oly_step *s)
 {
     OLY_TRY(prepare_inner(plan, s));
@@ -170,11 +181,14 @@ static oly_status prepare_step(oly_plan *plan, oly_step *s)
     s->prepared = made;
     if (computes) {
         OLY_TRY(oly_find_repeats(plan, s, &made->repeats));
+        if (s->kind == OLY_STEP_TILE && s->tile.compiles)
+            OLY_TRY(prepare_code(plan, s, made));
         return prepare_chunks(plan, s, made);
     }
     if (s->kind == OLY_STEP_MOVE)
         return prepare_copies(plan, s->move.copies, s->move.n_copies, made);
     OLY_TRY(prepare_copies(plan, s->gemm.copies, s->gemm.n_copies, made));
+    OLY_TRY(oly_find_repeats(plan, s, &made->repeats));
     return s->gemm.n_phases ? prepare_phases(plan, s, made) : prepare_product(plan, s, made);
 }
 

@@ -19,7 +19,9 @@ typedef struct oly_prepared {
      * chunks. */
     const int *const *only; /* [n_devices][chunks] */
     const int *of;          /* [n_devices] */
-    const int *copies;      /* [n_copies] chunks of each copy of the step or level */
+    struct oly_group_known
+        *known;        /* [n_devices] of a group that may become machine code (compiled_groups.h); NULL: none */
+    const int *copies; /* [n_copies] chunks of each copy of the step or level */
     int total_copied;
     const struct oly_prepared *parts; /* [n_phases] of a product whose result is sent in parts */
     struct oly_segment *segment;      /* that begins with the step (replay.h); NULL: none */
@@ -38,6 +40,14 @@ typedef struct oly_prepared {
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
 } oly_prepared;
+
+/* Element-operations of a step, about 10 us, from which on several threads share it. */
+enum { OLY_WORTH_SHARING = 40000 };
+/* Those of a step: of products several multiply-adds are one. */
+static inline double oly_operations_of(const oly_step *s)
+{
+    return s->kind == OLY_STEP_GEMM ? s->work / 8 : s->work;
+}
 
 /* The chunks of a device's share of a step that computes, in one phase. */
 int oly_chunks_of_share(const oly_plan *plan, const oly_step *s, int device, int phase);

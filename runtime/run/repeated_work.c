@@ -8,7 +8,13 @@
 
 /* -- is it worth it? ---------------------------------------------------------------------------------------------------- */
 
-enum { RANDOM_WORD = 24 }; /* element-operations; as a byte that is written, twice read and copied costs one */
+/* element-operations; as a byte that is written, twice read and copied costs one */
+enum { RANDOM_WORD = 24 };
+
+/* So much less work makes it worth it where one thread computes the shares of all devices, and no thread waits for another, and copies
+ * so much faster then; and so much less where many devices would compute it. */
+static const double IN_TURN = 500, IN_CACHE = 8, FOR_MANY = 10;
+enum { MANY = 4 };
 
 /* What a device's share takes that copies of its result would save, in such operations; 0: copying takes as long. */
 static double tile_work(const oly_tile_program *p, const oly_tile_work *w)
@@ -53,11 +59,36 @@ static double reduce_work(const oly_step *s, int d)
     return n + (group ? tile_work(&group->tile.program, &group->tile.device[d]) : 0);
 }
 
+static double results_of_product(const oly_gemm_task *t)
+{
+    double n = (double)t->batch * (double)t->m * (double)t->n;
+    for (int k = 0; k < t->n_outer; k++)
+        n *= (double)t->outer[k];
+    return n;
+}
+
+/* Multiply-adds, many at a time but in products with vectors. */
+static double product_work(const oly_gemm_task *t)
+{
+    double n = results_of_product(t) * (double)t->k;
+    if (t->m < 4 || t->n < 4)
+        return n / 3;
+    switch (t->dtype) {
+    case OLY_FLOAT32: return n / 8;
+    case OLY_COMPLEX64: return n / 3;
+    case OLY_COMPLEX128: return n / 2;
+    default: return n / 4;
+    }
+}
+
 static double work_of(const oly_step *s, int d)
 {
-    return s->kind == OLY_STEP_TILE     ? tile_work(&s->tile.program, &s->tile.device[d])
-           : s->kind == OLY_STEP_REDUCE ? reduce_work(s, d)
-                                        : local_work(&s->local.device[d].task);
+    switch (s->kind) {
+    case OLY_STEP_TILE: return tile_work(&s->tile.program, &s->tile.device[d]);
+    case OLY_STEP_REDUCE: return reduce_work(s, d);
+    case OLY_STEP_GEMM: return product_work(&s->gemm.device[d].task);
+    default: return local_work(&s->local.device[d].task);
+    }
 }
 
 /* -- the same work ------------------------------------------------------------------------------------------------------ */
@@ -106,12 +137,20 @@ static bool is_same_task(const oly_plan *plan, const oly_step *s, int d, int e)
     return same;
 }
 
+static bool is_same_product(const oly_plan *plan, const oly_gemm_work *a, const oly_gemm_work *b)
+{
+    return a->share == b->share && is_same_place(plan, &a->a, &b->a, 0) && is_same_place(plan, &a->b, &b->b, 0);
+}
+
 static bool is_same_work(const oly_plan *plan, const oly_step *s, int d, int e)
 {
-    return s->kind == OLY_STEP_TILE ? is_same_tile(plan, s, d, e)
-           : s->kind == OLY_STEP_LOCAL
-               ? is_same_task(plan, s, d, e)
-               : is_same_place(plan, &s->reduce.device[d].in, &s->reduce.device[e].in, s->reduce.device[d].task.rank);
+    switch (s->kind) {
+    case OLY_STEP_TILE: return is_same_tile(plan, s, d, e);
+    case OLY_STEP_LOCAL: return is_same_task(plan, s, d, e);
+    case OLY_STEP_GEMM: return is_same_product(plan, &s->gemm.device[d], &s->gemm.device[e]);
+    default:
+        return is_same_place(plan, &s->reduce.device[d].in, &s->reduce.device[e].in, s->reduce.device[d].task.rank);
+    }
 }
 
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
@@ -165,6 +204,13 @@ static double copy_reduced(const oly_step *s, int from, int to, oly_copy_work *c
                     (oly_place){.base = b->out_base, .offset = b->out_offset}, c);
 }
 
+static double copy_product(const oly_step *s, int from, int to, oly_copy_work *c)
+{
+    const oly_gemm_work *a = &s->gemm.device[from];
+    return copy_row((int64_t)results_of_product(&a->task), a->task.dtype, (oly_place){.base = a->out_base},
+                    (oly_place){.base = s->gemm.device[to].out_base}, c);
+}
+
 /* Copies of the results of one device at another; returns their elements. */
 static double copy_results(const oly_step *s, int from, int to, oly_copy_work *copies)
 {
@@ -173,6 +219,8 @@ static double copy_results(const oly_step *s, int from, int to, oly_copy_work *c
         return copy_local(s, from, to, copies);
     if (s->kind == OLY_STEP_REDUCE)
         return copy_reduced(s, from, to, copies);
+    if (s->kind == OLY_STEP_GEMM)
+        return copy_product(s, from, to, copies);
     for (int k = 0; k < s->tile.program.n_stores; k++)
         n += copy_tile(s, k, from, to, &copies[k]);
     return n;
@@ -185,7 +233,7 @@ static int results_of(const oly_step *s)
     return s->kind == OLY_STEP_TILE ? s->tile.program.n_stores : 1;
 }
 
-static bool pays(const oly_step *s, int d)
+static bool pays(const oly_plan *plan, const oly_step *s, int d)
 {
     double work = work_of(s, d), bytes = 0;
     oly_copy_work c[OLY_TILE_REGISTERS];
@@ -198,7 +246,11 @@ static bool pays(const oly_step *s, int d)
             n *= (double)c[k].task.extent[e];
         bytes += n;
     }
-    return oly_option.compute_once == 0 || (work > bytes && work >= oly_option.compute_once);
+    if (oly_option.compute_once == 0)
+        return true;
+    if (oly_operations_of(s) < OLY_WORTH_SHARING)
+        return work > bytes / IN_CACHE && work >= oly_option.compute_once / IN_TURN;
+    return work > bytes && work >= oly_option.compute_once / (plan->n_devices >= MANY ? FOR_MANY : 1);
 }
 
 /* A reduction that is computed with the group before it writes what else the group stores, which nobody would copy. */
@@ -207,10 +259,19 @@ static bool stores_more(const oly_step *s)
     return s->kind == OLY_STEP_REDUCE && s->reduce.operand && s->reduce.operand->tile.program.n_stores > 1;
 }
 
+/* Products of copied operands, of bytes, and those that are computed in parts are each device's own. */
+static bool is_plain(const oly_plan *plan, const oly_step *s)
+{
+    bool plain = s->gemm.n_copies == 0 && s->gemm.n_phases == 0 && !s->gemm.converted[0] && !s->gemm.converted[1];
+    for (int d = 0; d < plan->n_devices; d++)
+        plain = plain && !s->gemm.device[d].parts;
+    return plain;
+}
+
 static bool may_repeat(const oly_plan *plan, const oly_step *s)
 {
-    return s->replicated && !stores_more(s) && plan->n_devices > 1 && oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) &&
-           !oly_platform_is_late() && !oly_platform_is_apart();
+    return s->replicated && !stores_more(s) && (s->kind != OLY_STEP_GEMM || is_plain(plan, s)) && plan->n_devices > 1 &&
+           oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) && !oly_platform_is_late() && !oly_platform_is_apart();
 }
 
 /* The first device that computes the same as device d: d itself, or one before it. */
@@ -218,7 +279,7 @@ static int first_alike(const oly_plan *plan, const oly_step *s, int d)
 {
     for (int e = 0; e < d && oly_step_has_work(s, d); e++)
         if (oly_step_has_work(s, e) && is_same_work(plan, s, e, d))
-            return pays(s, d) ? e : d;
+            return pays(plan, s, d) ? e : d;
     return d;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps that several devices of this process would compute alike: random numbers, reductions, sorts, lookups and scatters of arrays
- * that they all hold. CPU devices share processors and memory, so the first of them computes, with all threads, and the others get copies of its
+/* Steps that several devices of this process would compute alike: random numbers, reductions, sorts, lookups, scatters and products of
+ * arrays that they all hold. CPU devices share processors and memory, so the first of them computes, with all threads, and the others get copies of its
  * result, where that takes less time. Private to the executor for CPUs (prepare_cpu.c, executor_cpu.c, forecast.c). */
 #ifndef OLY_RUN_REPEATED_WORK_H
 #define OLY_RUN_REPEATED_WORK_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: layouts  What CPU devices of one process would compute alike is computed by one of them: random numbers, lookups, scatters, running
- * results, windows and convolutions of replicated arrays have the same bits on every device as without, and explanations say so; what
+ * results, windows, convolutions and products of replicated arrays have the same bits on every device as without, and explanations say so; what
  * differs by device, or is faster computed than copied, is computed by each. */
 #include "check_communication.h"
 
-static oly_array grid, line, places, key, image, taps;
+static oly_array grid, line, places, key, image, taps, bands;
 static oly_mesh mesh;
 
 static oly_array replicated(oly_array x)
@@ -26,6 +26,8 @@ static void begin(const char *disabled)
     line = replicated(oly_cos(oly_arange(2000, OLY_FLOAT32)));
     places = replicated(oly_random_randint(oly_random_key(3), OLY_INT32, -5, 90, 300));
     image = replicated(oly_reshape(oly_sin(oly_arange(2 * 3 * 20 * 20, OLY_FLOAT32)), 2, 3, 20, 20));
+    bands = oly_device_put(oly_reshape(oly_sin(oly_arange(64 * 40, OLY_FLOAT32)), 64, 40),
+                           oly_named(oly_make_mesh("i=4, j=2"), "i"));
     taps = replicated(oly_reshape(oly_cos(oly_arange(4 * 3 * 3 * 3, OLY_FLOAT32)), 4, 3, 3, 3));
 }
 
@@ -63,6 +65,10 @@ static void unit_columns(const oly_array *in, oly_array *out, void *user)
 }
 FUNCTION(pooled, oly_max_pool(in[0], .window = "3, 3"))
 FUNCTION(convolved, oly_conv(in[0], in[1]))
+FUNCTION(product, oly_matmul(in[0], oly_transpose(in[0])))
+FUNCTION(with_vector, oly_matmul(in[0], oly_slice(in[1], ":40")))
+FUNCTION(of_integers, oly_einsum("bij,bjk->bik", oly_astype(oly_mul(oly_reshape(in[0], 4, 24, 40), 9), OLY_INT32),
+                                 oly_astype(oly_mul(oly_reshape(in[0], 4, 40, 24), 9), OLY_INT32)))
 
 /* A scatter of updates that are split over the devices: each adds its own, and their sums differ until they are reduced. */
 FUNCTION(partial_sums,
@@ -88,7 +94,11 @@ static const kind kinds[] = {{"random integers", integers, {&key}, true},
                              {"a sum of random numbers", drawn_total, {&key}, true},
                              {"columns of length one", unit_columns, {&grid, &places}, true},
                              {"pooling", pooled, {&image}, true},
-                             {"convolution", convolved, {&image, &taps}, true}};
+                             {"convolution", convolved, {&image, &taps}, true},
+                             {"a product", product, {&grid}, true},
+                             {"a product with a vector", with_vector, {&grid, &line}, true},
+                             {"products of integers", of_integers, {&grid}, true},
+                             {"a product by four bands", with_vector, {&bands, &line}, true}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Every shard of the result one after the other; to be freed. */
@@ -151,6 +161,11 @@ static void every_device_has_the_same(void **state)
 FUNCTION(waiting_sums,
          oly_sum(oly_mul(oly_sum(in[0], OLY_AXES(0)), oly_random_normal(oly_random_key(7), OLY_FLOAT32, 40))))
 
+/* Products whose contracted dimension is split, and of such sums. */
+FUNCTION(split_product, oly_matmul(oly_transpose(in[0]), in[0]))
+FUNCTION(waiting_product,
+         oly_sum(oly_matmul(oly_sum(in[0], OLY_AXES(0)), oly_reshape(oly_arange(1600, OLY_FLOAT32), 40, 40))))
+
 static void sums_that_are_not_complete(void **state)
 {
     (void)state;
@@ -165,6 +180,8 @@ static void sums_that_are_not_complete(void **state)
         check_same_values(partial_sums, 3, plain, split, 300, 1e-5);
         oly_array rows = oly_device_put(grid, oly_named(mesh, "x"));
         check_same_values(waiting_sums, 1, &grid, &rows, 1, 1e-4);
+        check_same_values(split_product, 1, &grid, &rows, 1600, 1e-4);
+        check_same_values(waiting_product, 1, &grid, &rows, 1, 1e-2);
     }
     oly_finalize();
 }

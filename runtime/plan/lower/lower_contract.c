@@ -226,6 +226,18 @@ static double work_of(const oly_gemm_task *t)
     return work;
 }
 
+/* A number for the parts of both operands, and so of the result. */
+static int64_t share_of(const oly_product *x, const int *coordinates)
+{
+    int64_t share = 0;
+    for (int o = 0; o < 2; o++)
+        for (int d = 0; d < x->node->in[o]->type.rank; d++) {
+            const oly_split *split = &x->operand[o].split[d];
+            share = share * split->parts + oly_split_part_at(split, x->operand[o].mesh, coordinates);
+        }
+    return share;
+}
+
 static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, double *total)
 {
     int position = oly_position_in(x->p, x->out.mesh, device), coordinates[OLY_MAX_RANK];
@@ -270,6 +282,7 @@ static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, 
         t->k = 0; /* of several contracting dimensions another one may be empty */
     }
     w->has_work = true;
+    w->share = share_of(x, coordinates);
     *total += work_of(t);
 }
 
@@ -317,6 +330,9 @@ static oly_status add_step(oly_product *x, oly_frame *f)
     s->gemm.n_copies = x->n_copies;
     s->gemm.copies = x->copies;
     s->work = total;
+    s->replicated = x->summed.n == 0;
+    for (int o = 0; o < 2; o++)
+        s->replicated = s->replicated && !oly_value_of(f, x->node->in[o])->waits;
     for (int o = 0; o < 2; o++)
         oly_slot_use(p, x->copy_slot[o]);
     oly_slot_use(p, v->slot);

@@ -24,8 +24,8 @@ typedef struct oly_slot {
     size_t bytes;         /* the maximum over this process's devices */
     size_t *device_bytes; /* [n_devices]; pool slots */
     size_t offset;
-    int first, last;         /* its lifetime: numbers of the first and last step that use it */
-    int early;               /* so many numbers before `first` no other slot may have its memory any more (row_chains.c) */
+    int first, last; /* its lifetime: numbers of the first and last step that use it */
+    int early;       /* so many numbers before `first` no other slot may have its memory any more (row_chains.c) */
     struct oly_block *block; /* of the step that writes it */
     bool claimed;            /* is an output or a loop's carry: no second one may use its memory */
     bool shared;             /* holds two values (reshape): must not be updated in place */
@@ -58,6 +58,7 @@ typedef struct oly_gemm_work {
     oly_place a, b;
     int out_base;
     bool has_work;
+    int64_t share; /* which share of the product it is: devices with equal numbers have the same */
     int n_parts;
     const oly_gemm_part
         *parts; /* of the result that are computed, some of those of oly_gemm_part_at; NULL: all of it */
@@ -206,14 +207,15 @@ typedef struct oly_step {
     oly_exchange *exchange, *second; /* owned; NULL: this process sends and receives nothing */
     oly_exchange *awaited;           /* WAIT: another step's; STENCIL: the first margins', under way; or NULL */
     int from;                        /* WAIT: the process whose message is awaited; -1: all messages */
-    bool starts;     /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
-    bool begun;      /* REDUCTION: the exchange of partial results is already complete */
-    bool alone;      /* MOVE: copies only, on every process, so it takes no message number */
-    int taken_by;    /* TILE: the number of the step that may compute it by itself (fused_groups.h), which comes later; 0: none */
-    bool chained;    /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
-    int chain;       /* of its last step: how many steps it has; else 0 */
-    bool replicated; /* TILE, LOCAL, REDUCE: devices whose boxes are equal compute the same from the same values */
-    double work;     /* element-operations on this process: decides whether a call is small */
+    bool starts; /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
+    bool begun;  /* REDUCTION: the exchange of partial results is already complete */
+    bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
+    int taken_by; /* TILE: the number of the step that may compute it by itself (fused_groups.h), which comes later; 0: none */
+    bool chained; /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
+    int chain;    /* of its last step: how many steps it has; else 0 */
+    bool
+        replicated; /* TILE, LOCAL, REDUCE, GEMM: devices whose boxes are equal compute the same from the same values */
+    double work;    /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared
         *prepared; /* what the executor has prepared (run/executor.h), in the plan's arena; NULL: not yet */
     union {
