@@ -108,7 +108,7 @@ OLY_API int64_t oly_latest_step(const char *directory);
  * signal that would end the program stays without effect, so that a second one does not change the exit status.
  *
  * Call it once per step. Where steps take 5 ms or more, the ranks agree in each call; between shorter steps in every 16th at most,
- * without waiting for it. Work queued two agreements ago is waited for, so that a program does not run far ahead of its devices.
+ * without waiting for it (a job of one process has nobody to wait for). Work queued two agreements ago is waited for, so that a program does not run far ahead of its devices.
  *   ranks    all ranks, equally often
  *   fails    OLY_TRACE, OLY_DIVERGED, OLY_TIMEOUT; returns true then, so that loops end */
 OLY_API bool oly_should_stop(void);

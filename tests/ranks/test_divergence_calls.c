@@ -641,6 +641,60 @@ static oly_array picture_range(const setting *s)
     AT(oly_write_png("/dev/null/none.png", s->x, 0, s->odd ? 1 : 2));
     return NULL;
 }
+/* Calls of all ranks around checkpoints. */
+static int save_none(const setting *s)
+{
+    return oly_save("/dev/null/none", OLY_NAMES("x"), OLY_IN(s->x));
+}
+static int restore_none(const setting *s)
+{
+    oly_array x = s->x;
+    return oly_restore("/dev/null/none", OLY_NAMES("x"), OLY_OUT(x));
+}
+static oly_array save_or_restore(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    s->odd ? save_none(s) : restore_none(s);
+    return NULL;
+}
+static oly_array save_or_look(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    s->odd ? save_none(s) : (int)oly_latest_step("/dev/null/none");
+    return NULL;
+}
+static oly_array stop_or_restore(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    s->odd ? (int)oly_should_stop() : restore_none(s);
+    return NULL;
+}
+static oly_array look_or_stop(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    s->odd ? (int)oly_latest_step("/dev/null/none") : (int)oly_should_stop();
+    return NULL;
+}
+static oly_array save_of_one(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    if (s->odd)
+        save_none(s);
+    return NULL;
+}
+static oly_array look_of_one(const setting *s)
+{
+    used_up = true;
+    line = other = 0;
+    if (s->odd)
+        oly_latest_step("/dev/null/none");
+    return NULL;
+}
 static oly_array value_of_one(const setting *s)
 {
     line = __LINE__ + 3;
@@ -686,7 +740,9 @@ static const difference differences[] = {
     D(own_shards_of),     D(order_of_axes),      D(one_device),
     D(array_on_a_device), D(work_on_a_device),   D(steps_of_its_own),
     D(long_ago),          D(forgotten),          D(sync_elsewhere),
-    D(picture_range),     D(value_of_one),
+    D(picture_range),     D(save_or_restore),    D(save_or_look),
+    D(stop_or_restore),   D(look_or_stop),       D(save_of_one),
+    D(look_of_one),       D(value_of_one),
 };
 
 REFUSED(differences)

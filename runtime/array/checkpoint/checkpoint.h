@@ -52,7 +52,10 @@ oly_status oly_save_list_parts(oly_save_job *job, oly_array x, const char *name,
 void oly_save_drop_parts(oly_save_job *job);
 /* writer.c: writes everything and sets the outcome; called once by each rank. */
 void oly_save_write(oly_save_job *job);
-/* save.c: all ranks have come with these arguments and without an error. fails OLY_DIVERGED, or as another rank did. */
+/* save.c: all ranks have made the same calls, this one included; nothing is queued any more. fails OLY_DIVERGED, naming the calls, OLY_TIMEOUT, or
+ * as an earlier call did. */
+oly_status oly_checkpoint_meet(const char *call);
+/* Then: all ranks have come with these arguments and without an error. fails OLY_DIVERGED, or as another rank did. */
 oly_status oly_checkpoint_agree(oly_status mine, uint64_t arguments, const char *call);
 
 /* At oly_finalize: waits for the checkpoint that is being written, and reports its failure. */

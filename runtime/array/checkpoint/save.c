@@ -51,13 +51,25 @@ oly_status oly_checkpoint_end(void)
 
 /* -- what all ranks must have in common ---------------------------------------------------------------------------------- */
 
+oly_status oly_checkpoint_meet(const char *call)
+{
+    oly_queue_drain();
+    OLY_TRY(oly_run_refused());
+    oly_status st = oly_world_meet(call);
+    if (st != OLY_OK)
+        oly_run_fail(st);
+    return st;
+}
+
 oly_status oly_checkpoint_agree(oly_status mine, uint64_t arguments, const char *call)
 {
     int n = oly_world_size();
     uint64_t *all = mine == OLY_OK ? oly_malloc(sizeof *all * (size_t)n) : NULL;
     if (mine == OLY_OK && !all)
         mine = oly_out_of_memory(sizeof *all * (size_t)n, "the arguments of all ranks");
-    oly_status st = oly_world_vote(mine, call);
+    oly_status st = oly_checkpoint_meet(call);
+    if (st == OLY_OK)
+        st = oly_world_vote(mine, call);
     if (st == OLY_OK)
         st = oly_world_gather(&arguments, all, sizeof arguments);
     for (int r = 1; r < n && st == OLY_OK; r++)
@@ -311,8 +323,7 @@ static oly_status latest(const char *directory, int64_t *step)
                         directory ? "empty" : "NULL");
     if (oly_trace_current())
         return oly_fail(OLY_TRACE, "a function is being recorded; look before or after it is called");
-    oly_queue_drain();
-    OLY_TRY(oly_run_refused());
+    OLY_TRY(oly_checkpoint_meet("oly_latest_step"));
     if (oly_world_rank() == 0) {
         int n = 0;
         oly_checkpoint_found *found = NULL;

@@ -2,7 +2,8 @@
 /* oly_should_stop: signals become a decision of all ranks in the same call. A handler notes the signal; the ranks agree on the largest
  * note of all by a small reduction of their own. Its result is used in the call in which it began, where steps are long, or `lag`
  * calls later, where waiting for others in each step would cost: which of the two is decided by the longest step of any rank, which
- * travels with the notes, so that all ranks use it in the same call.
+ * travels with the notes, so that all ranks use it in the same call. The first two calls agree at once, as no step is known yet. A rank
+ * without others stops at its own note.
  *
  *   call        1      ...     17      ...     33          short steps: lag 16
  *   begin       a               b               c
@@ -147,6 +148,14 @@ static void keep_pace(void)
     }
 }
 
+/* While an agreement of short steps is in flight and steps have become long: waits for this rank's own work of the call before, as the
+ * program may have queued dozens of them. */
+static void keep_up(void)
+{
+    if (stop.pending && clock_now() - stop.began_at > 4 * LONG_STEP_NS)
+        keep_pace();
+}
+
 static oly_status begin_agreement(void)
 {
     keep_pace();
@@ -168,7 +177,9 @@ static oly_status end_agreement(void)
     OLY_TRY(oly_numbers_end(all));
     stop.pending = false;
     stop.decided = all[0] != 0;
-    stop.lag = all[1] >= LONG_STEP_NS ? 0 : all[1] * MOST_LAG < LONG_STEP_NS ? MOST_LAG : LONG_STEP_NS / all[1];
+    stop.lag = all[1] >= LONG_STEP_NS || all[1] == 0 ? 0
+               : all[1] * MOST_LAG < LONG_STEP_NS    ? MOST_LAG
+                                                     : LONG_STEP_NS / all[1];
     return OLY_OK;
 }
 
@@ -177,7 +188,7 @@ static oly_status begin(void)
 {
     if (!stop.listening)
         listen_to(parse_signals("TERM, USR1"));
-    oly_queue_drain();
+    OLY_TRY(oly_checkpoint_meet("oly_should_stop"));
     if (!stop.moment)
         stop.moment = oly_calloc((size_t)oly_mesh_local_devices() + 1, sizeof *stop.moment);
     oly_status st = stop.moment ? OLY_OK : oly_out_of_memory(sizeof *stop.moment, "oly_should_stop");
@@ -197,8 +208,11 @@ static oly_status should_stop(void)
     if (!stop.began)
         OLY_TRY(begin());
     stop.call++;
-    if (stop.pending && stop.call >= stop.due)
+    keep_up();
+    if (stop.pending && (stop.call >= stop.due || (noted && !oly_world_has_peers())))
         OLY_TRY(end_agreement());
+    if (noted && !oly_world_has_peers())
+        stop.decided = true;
     if (!stop.pending && !stop.decided) {
         OLY_TRY(begin_agreement());
         if (stop.lag == 0)
