@@ -21,7 +21,7 @@ enum {
 typedef enum oly_wire_kind {
     OLY_WIRE_START = 1, /* P to A: a request */
     OLY_WIRE_READY,     /* A to P: the environment of its rank */
-    OLY_WIRE_FAILED,    /* C to A to P: a text; nobody starts */
+    OLY_WIRE_FAILED,    /* C to A to P: a text; nobody starts; to A also: did it come later than that? */
     OLY_WIRE_JOIN,      /* A to C: a card */
     OLY_WIRE_PLAN,      /* C to A: the nodes */
     OLY_WIRE_RANK,      /* A to C to A: the environment of a rank, from the first process of its node */

@@ -89,8 +89,8 @@ OLY_API oly_array oly_cumlogsumexp_with(oly_operand x, int axis, oly_along_optio
 
 /* -- argmax, argmin ---------------------------------------------------------------------------------------------------
  * Index of the largest (smallest) element: oly_argmax(x) of all, in row-major order, oly_argmax(x, .axes = "1") along an axis;
- * .keepdims as for oly_sum. Of equal elements the first is taken; the first NaN wins over everything. int32, with 64-bit types
- * enabled int64.
+ * .keepdims as for oly_sum. Of equal elements the first is taken; the first NaN wins over everything. int32; with 64-bit types
+ * enabled, or of more than 2^31 elements, int64.
  *   fails   OLY_SHAPE (no such axis, no elements), OLY_DTYPE (complex)
  *   source  jax.numpy.argmax, argmin */
 OLY_API oly_array oly_argmax_with(oly_operand x, oly_reduce_options options);

@@ -28,9 +28,10 @@ extern "C" {
  * user's cache folder is made. oly_init may still be called afterwards, and does nothing.
  *   ranks    all processes of the job
  *   returns  OLY_OK, or with OLY_ERRORS_RETURN why the library has not started
- *   fails    OLY_STATE after oly_init (this process has its devices), for a refused secret, and for two processes of one id; OLY_TIMEOUT after OLYMPUS_START_TIMEOUT seconds, naming who is missing; OLY_DIVERGED for different
- *            programs, libraries or MPIs; OLY_INVALID for arguments that contradict each other, the launcher, or an MPI that the
- *            program has started itself. All processes that have come get the same error. */
+ *   fails    OLY_STATE after oly_init (this process has its devices), for a refused secret, two processes of one id, and different
+ *            numbers of processes; OLY_TIMEOUT after OLYMPUS_START_TIMEOUT seconds, naming who is missing; OLY_DIVERGED for
+ *            different programs, libraries or MPIs; OLY_INVALID for arguments that contradict each other, the launcher, or an MPI
+ *            that the program has started itself. All processes that have come get the same error. */
 OLY_API oly_status oly_distributed_initialize(const char *coordinator, int num_processes, int process_id);
 
 /* Starts Olympus in a program that has called MPI_Init, on a communicator of it: its ranks are the processes of Olympus, which

@@ -63,12 +63,12 @@ void coordinator_start(int socket, const oly_request *request, double deadline)
 
 /* -- texts -------------------------------------------------------------------------------------------------------- */
 
-static void send_text(guest *g, oly_wire_kind kind, const char *text, bool say)
+static void send_text(guest *g, oly_wire_kind kind, const char *text, int say)
 {
     oly_wire w = {0};
     size_t place = oly_wire_begin(&w, kind);
     oly_wire_text(&w, text);
-    oly_wire_u8(&w, say);
+    oly_wire_u8(&w, (uint8_t)say);
     oly_wire_end(&w, place);
     channel_send(&g->channel, &w);
 }
@@ -224,9 +224,9 @@ static void join(guest *g, oly_read *fields, double now)
         return;
     }
     g->joined = true;
-    if (meeting.failed) {
+    if (meeting.failed) { /* it may be of the next job */
         meeting.here++;
-        send_text(g, OLY_WIRE_FAILED, meeting.text, false);
+        send_text(g, OLY_WIRE_FAILED, meeting.text, true);
         return;
     }
     check_card(g, now);

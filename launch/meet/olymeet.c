@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 enum { PROCESS = 3, PMI = 4, REFUSALS = 3 };
-static const double BIND_SECONDS = 4, KILL_SECONDS = 2, VERDICT_SECONDS = 10;
+static const double BIND_SECONDS = 4, KILL_SECONDS = 2, VERDICT_SECONDS = 10, NEXT_MEETING_SECONDS = 3;
 
 static struct {
     oly_request request;
@@ -41,6 +41,9 @@ static struct {
     int refusals;
     double began, deadline, next_try, kill_at;
     char why[300]; /* the last connection failed */
+    char verdict
+        [2048]; /* of a meeting that had failed before this process came, perhaps an earlier job's at the same address */
+    double verdict_at;
     plan plan;
 } me = {.pidfd = -1};
 
@@ -230,7 +233,9 @@ static void look_at_connection(double time)
     }
     if (me.failed)
         return;
-    if (time > me.deadline && me.request.card.process == 0 && !me.coordinates)
+    if (me.verdict[0] && time > me.verdict_at + NEXT_MEETING_SECONDS)
+        fail("%s", me.verdict);
+    else if (time > me.deadline && me.request.card.process == 0 && !me.coordinates)
         fail("process 0 cannot listen at %s: another program does, which is no coordinator of Olympus; choose another "
              "port",
              me.request.coordinator);
@@ -300,13 +305,26 @@ static void start_job(oly_read *fields)
         fail("%s", why);
 }
 
+/* The coordinator of a failed meeting answers for two seconds more: the one of this process's job may be waiting for the address. */
+static void wait_for_the_next(const char *verdict, double time)
+{
+    if (!me.verdict[0])
+        me.verdict_at = time;
+    snprintf(me.verdict, sizeof me.verdict, "%s", verdict);
+    me.joined = false;
+    me.next_try = time + 0.2;
+}
+
 static void hear_coordinator(oly_wire_kind kind, oly_read *fields, double time)
 {
     char text[2048];
     switch (kind) {
     case OLY_WIRE_FAILED:
         oly_read_text(fields, text, sizeof text);
-        fail("%s", text);
+        if (oly_read_u8(fields))
+            wait_for_the_next(text, time);
+        else
+            fail("%s", text);
         break;
     case OLY_WIRE_PLAN:
         if (!me.planned)
@@ -380,8 +398,13 @@ static void move_coordinator(short events, double time)
         look_at_connection(time);
         return;
     }
-    while (channel_next(&me.coordinator, &kind, &fields))
+    while (me.joined && channel_next(&me.coordinator, &kind, &fields))
         hear_coordinator(kind, &fields, time);
+    if (!me.joined) {
+        channel_free(&me.coordinator);
+        me.coordinator.why = NULL;
+        return;
+    }
     if (was_open && me.coordinator.stage == CLOSED && !me.failed && !me.released && !me.killed &&
         me.process.stage != CLOSED) {
         char text[800];

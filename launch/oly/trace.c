@@ -110,6 +110,8 @@ int trace_main(int argc, char **argv)
             return tool_usage("unexpected argument %s", argv[at + 1]);
         return sum_up(argv[at], html);
     }
+    if (at + 1 == argc && access(argv[at], F_OK) == 0 && access(argv[at], X_OK) != 0)
+        return tool_fail("%s is neither a timeline nor a program", argv[at]);
     if (tool_is_timeline_name(argv[at]))
         return tool_fail("%s: no such file", argv[at]);
     return run_traced(argv + at, file, html);

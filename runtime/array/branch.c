@@ -143,34 +143,68 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
     return st;
 }
 
-oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *branches, int n_in, const oly_array *in,
-                       int n_out, oly_array *out, void *user)
+/* The inputs, which may be in the same variables as the results. */
+static oly_status keep_inputs(int n_in, const oly_array *in, oly_array **kept)
 {
-    OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_room(n_out, out));
+    size_t n = n_in > 0 ? (size_t)n_in : 0;
+    *kept = oly_calloc(n + 1, sizeof **kept);
+    if (!*kept)
+        return oly_out_of_memory(n * sizeof **kept, "a branch");
+    if (n)
+        memcpy(*kept, in, n * sizeof **kept);
+    return OLY_OK;
+}
+
+static oly_status start(const request *r, oly_array number, const oly_array *in, oly_array *out)
+{
+    return number ? oly_raise(choose(r, number, in, out)) : oly_null_handle();
+}
+
+static oly_status by_index(request r, oly_operand index, const oly_array *in, oly_array *out)
+{
+    OLY_TRY(oly_need_room(r.n_out, out));
     OLY_TRY(oly_need_operand(&index));
-    OLY_TRY(oly_need_arrays(n_in, in));
-    request r = {n_branches, branches, n_in, n_out, user};
+    OLY_TRY(oly_need_arrays(r.n_in, in));
     oly_dtype dtype = index.kind == 'a' ? oly_dtype_of(index.array) : index.kind == 'f' ? OLY_FLOAT32 : OLY_INT32;
     if (index.kind == 'c' || oly_dtype_kind(dtype) > OLY_KIND_INTEGER)
         return oly_raise(oly_fail(OLY_DTYPE, "the index of a branch is not an integer; use oly_astype, or oly_cond"));
     oly_site site = oly_current_site();
     oly_array number = (oly_astype)(index, OLY_INT32);
     oly_restore_site(site);
-    return number ? oly_raise(choose(&r, number, in, out)) : oly_null_handle();
+    return start(&r, number, in, out);
+}
+
+static oly_status by_predicate(request r, oly_operand predicate, const oly_array *in, oly_array *out)
+{
+    OLY_TRY(oly_need_room(r.n_out, out));
+    OLY_TRY(oly_need_operand(&predicate));
+    OLY_TRY(oly_need_arrays(r.n_in, in));
+    oly_site site = oly_current_site();
+    oly_array number = (oly_ne)(predicate, oly_operand_int(0));
+    number = number ? (oly_astype)(oly_operand_array(number), OLY_INT32) : NULL;
+    oly_restore_site(site);
+    return start(&r, number, in, out);
+}
+
+oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *branches, int n_in, const oly_array *in,
+                       int n_out, oly_array *out, void *user)
+{
+    OLY_ENTER(OLY_STATE);
+    oly_array *kept;
+    OLY_TRY(oly_raise(keep_inputs(in ? n_in : 0, in, &kept)));
+    oly_status st = by_index((request){n_branches, branches, n_in, n_out, user}, index, in ? kept : NULL, out);
+    oly_release(kept);
+    return st;
 }
 
 oly_status(oly_cond)(oly_operand predicate, oly_function if_true, oly_function if_false, int n_in, const oly_array *in,
                      int n_out, oly_array *out, void *user)
 {
     OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_room(n_out, out));
-    OLY_TRY(oly_need_operand(&predicate));
-    OLY_TRY(oly_need_arrays(n_in, in));
+    oly_array *kept;
+    OLY_TRY(oly_raise(keep_inputs(in ? n_in : 0, in, &kept)));
     request r = {2, (oly_function[]){if_false, if_true}, n_in, n_out, user};
-    oly_site site = oly_current_site();
-    oly_array number = (oly_ne)(predicate, oly_operand_int(0));
-    number = number ? (oly_astype)(oly_operand_array(number), OLY_INT32) : NULL;
-    oly_restore_site(site);
-    return number ? oly_raise(choose(&r, number, in, out)) : oly_null_handle();
+    oly_status st = by_predicate(r, predicate, in ? kept : NULL, out);
+    oly_release(kept);
+    return st;
 }

@@ -39,6 +39,7 @@ enum { N_SIGNALS = sizeof all / sizeof *all };
 
 static _Thread_local void *stack; /* that handlers of this thread run on */
 static atomic_flag crashed = ATOMIC_FLAG_INIT;
+static bool size_limit_ignored;
 
 static void on_signal(int number, siginfo_t *info, void *context);
 
@@ -209,9 +210,19 @@ static void install(handled *h)
         h->installed = sigaction(h->number, &action, NULL) == 0;
 }
 
+/* A write beyond the limit of file sizes is an error of the call, as on a full disk, and not the end of the process. */
+static void ignore_size_limit(bool ignore)
+{
+    struct sigaction now, action = {.sa_handler = ignore ? SIG_IGN : SIG_DFL};
+    bool plain = sigaction(SIGXFSZ, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO);
+    if (plain && now.sa_handler == (ignore ? SIG_DFL : SIG_IGN) && (ignore || size_limit_ignored))
+        size_limit_ignored = sigaction(SIGXFSZ, &action, NULL) == 0 && ignore;
+}
+
 void oly_fatal_signals_begin(void)
 {
     use_stack();
+    ignore_size_limit(true);
     for (int k = 0; k < N_SIGNALS; k++)
         install(&all[k]);
 }
@@ -239,5 +250,6 @@ void oly_fatal_signals_end(void)
             sigaction(all[k].number, &all[k].before, NULL);
         all[k].installed = false;
     }
+    ignore_size_limit(false);
     leave_stack();
 }

@@ -31,7 +31,7 @@ static struct {
     pthread_mutex_t lock;
     int session; /* counts starts: buffers and labels of earlier ones are gone */
     _Atomic int64_t left;
-    _Atomic int64_t dropped;
+    _Atomic int64_t dropped, left_out;
     atomic_int n_threads;
     buffer *threads[MOST_THREADS]; /* owned */
     oly_label *bucket[BUCKETS];
@@ -270,6 +270,7 @@ oly_status oly_timeline_begin(int mode, int64_t limit)
     timeline.session++;
     atomic_store(&timeline.left, limit);
     atomic_store(&timeline.dropped, 0);
+    atomic_store(&timeline.left_out, 0);
     oly_timeline_mode = mode;
     settle(); /* the first thread is the program's */
     return OLY_OK;
@@ -324,6 +325,16 @@ void oly_timeline_name_thread(const char *name)
 int64_t oly_timeline_dropped(void)
 {
     return atomic_load(&timeline.dropped);
+}
+
+void oly_timeline_leave_out_run(void)
+{
+    atomic_fetch_add_explicit(&timeline.left_out, 1, memory_order_relaxed);
+}
+
+int64_t oly_timeline_left_out(void)
+{
+    return atomic_load(&timeline.left_out);
 }
 
 oly_span *oly_timeline_next(int thread, int64_t *at)

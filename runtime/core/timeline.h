@@ -97,6 +97,9 @@ int oly_timeline_threads(void);
 const char *oly_timeline_thread_name(int thread);
 void oly_timeline_name_thread(const char *name); /* this one; static */
 int64_t oly_timeline_dropped(void);              /* spans for which there was no room */
+/* Runs of plans of which only some are shown: this one is not; and how many were not. */
+void oly_timeline_leave_out_run(void);
+int64_t oly_timeline_left_out(void);
 /* Walks the spans of a thread, also while it adds some: `at` begins as 0. NULL: there are no more. By one thread at a time, which may
  * change spans. */
 oly_span *oly_timeline_next(int thread, int64_t *at);

@@ -187,7 +187,7 @@ static oly_status recover(const char *folder)
 /* -- beginning ----------------------------------------------------------------------------------------------------------- */
 
 /* mkdir -p; every new name is on the disk before something is in it. */
-static oly_status make_folders(const char *folder)
+static oly_status make_folders(const char *folder, bool *made)
 {
     char path[OLY_CHECKPOINT_PATH];
     OLY_TRY(checked_length(snprintf(path, sizeof path, "%s", folder), folder));
@@ -200,6 +200,7 @@ static oly_status make_folders(const char *folder)
         if (status < 0 && status != -EEXIST &&
             (here == '\0' || (status != -EROFS && status != -EACCES && status != -EPERM)))
             return oly_file_fail("make the folder", path, status);
+        *made = status == 0; /* the last one */
         if (status == 0)
             OLY_TRY(oly_file_sync_folder_of(path));
         *at = here;
@@ -217,12 +218,12 @@ static uint64_t fresh_number(void)
     return oly_hash_mix(oly_hash_mix((uint64_t)now.tv_nsec, (uint64_t)getpid()), (uint64_t)now.tv_sec + ++made);
 }
 
-oly_status oly_checkpoint_begin(const char *folder, int64_t step, char path[OLY_CHECKPOINT_PATH])
+static oly_status begin(const char *folder, int64_t step, char path[OLY_CHECKPOINT_PATH], bool *made)
 {
     leftover l = {folder};
     if (!folder[0])
         return oly_file_fail("make the folder", "\"\"", ENOENT);
-    OLY_TRY(make_folders(folder));
+    OLY_TRY(make_folders(folder, made));
     oly_storage_get()->list(folder, remove_leftover, &l);
     oly_drop_message();
     OLY_TRY(recover(folder));
@@ -231,6 +232,22 @@ oly_status oly_checkpoint_begin(const char *folder, int64_t step, char path[OLY_
                            folder));
     int status = oly_storage_get()->mkdir(path, 0777);
     return status < 0 ? oly_file_fail("make the folder", path, status) : OLY_OK;
+}
+
+oly_status oly_checkpoint_begin(const char *folder, int64_t step, char path[OLY_CHECKPOINT_PATH], bool *made)
+{
+    *made = false;
+    oly_status st = begin(folder, step, path, made);
+    if (st != OLY_OK && *made)
+        oly_storage_get()->rmdir(folder);
+    return st;
+}
+
+void oly_checkpoint_abandon(const char *folder, const char *path, bool made)
+{
+    oly_checkpoint_remove(path);
+    if (made)
+        oly_storage_get()->rmdir(folder); /* not if something else is in it by now */
 }
 
 /* -- committing and pruning -------------------------------------------------------------------------------------------------- */

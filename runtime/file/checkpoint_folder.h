@@ -32,9 +32,11 @@ oly_status oly_checkpoint_path(const char *folder, const oly_checkpoint_found *w
 /* PATH/NAME. fails OLY_IO if it is too long. */
 oly_status oly_checkpoint_file(const char *path, const char *name, char file[OLY_CHECKPOINT_PATH]);
 
-/* Makes the folder (with those above it) if it is not there, clears what killed writers have left, and makes an empty folder for a
- * new checkpoint. fails OLY_IO, OLY_MEMORY. */
-oly_status oly_checkpoint_begin(const char *folder, int64_t step, char path[OLY_CHECKPOINT_PATH]);
+/* Makes the folder (with those above it) if it is not there (*made), clears what killed writers have left, and makes an empty folder for a
+ * new checkpoint. fails OLY_IO, OLY_MEMORY; then a folder that it has made is gone again. */
+oly_status oly_checkpoint_begin(const char *folder, int64_t step, char path[OLY_CHECKPOINT_PATH], bool *made);
+/* After a failure: removes what was written, and an empty folder that was made for it. */
+void oly_checkpoint_abandon(const char *folder, const char *path, bool made);
 /* After all files in it are on the disk: gives it its name, in place of one of the same step. fails OLY_IO; then the folder has the
  * old one, or the new one, whole. */
 oly_status oly_checkpoint_commit(const char *folder, int64_t step, const char *path);

@@ -6,6 +6,7 @@
 #include "file/file.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,13 @@ static bool read_bool(const char *field, void *element)
     return yes || !strcmp(field, "0") || !strcmp(field, "False") || !strcmp(field, "false");
 }
 
+/* "inf", "-Infinity": not a number that is too large for the type. */
+static bool names_infinity(const char *field)
+{
+    field += *field == '-' || *field == '+';
+    return *field == 'i' || *field == 'I';
+}
+
 bool oly_csv_number(const char *field, oly_dtype dtype, void *element)
 {
     char *end;
@@ -175,5 +183,6 @@ bool oly_csv_number(const char *field, oly_dtype dtype, void *element)
     } else {
         oly_set_real(dtype, element, strtod(field, &end));
     }
-    return end != field && !*end;
+    bool fits = !isinf(oly_real_at(dtype, element)) || names_infinity(field);
+    return end != field && !*end && fits;
 }

@@ -493,8 +493,10 @@ static bool shows_next(oly_program *p, int *not_shown)
     if (!oly_timeline_shows() || !p->shows_some)
         return oly_timeline_shows();
     int64_t i = atomic_fetch_add(&p->n_runs, 1);
-    if (!oly_timeline_shows_iteration(i))
+    if (!oly_timeline_shows_iteration(i)) {
+        oly_timeline_leave_out_run();
         return false;
+    }
     *not_shown = (int)(i - 1 - (i > 0 ? atomic_load(&p->last_shown) : -1));
     atomic_store(&p->last_shown, i);
     return true;

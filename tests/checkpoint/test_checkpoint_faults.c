@@ -178,6 +178,14 @@ static void a_full_disk(void **state)
         oly_clear_error();
         assert_int_equal(check_folder_count(folder, ""), 1); /* nothing is left of it */
     }
+    char other[sizeof folder + 8]; /* nor of a folder made for it */
+    snprintf(other, sizeof other, "%s/other", folder);
+    faulty_storage_begin(&(faulty_disk){.room = oly_process_index() == rank ? 64 : 0});
+    assert_int_equal(oly_save(other, OLY_NAMES("x"), OLY_IN(make(1).x), .step = 1), OLY_IO);
+    faulty_storage_end();
+    oly_clear_error();
+    oly_sync("saved");
+    assert_int_equal(access(other, F_OK), -1);
     assert_int_equal(restored(), 1);
 }
 

@@ -51,6 +51,13 @@ by_hand "$(free_port)" 4 0 1 1 3
 check 'two processes of one id are named on all' named_by_all 'two processes have the number 1: pid [0-9]+ on .* and pid' 4
 check 'and end with an error' test "$statuses" = '1 1 1 1 '
 clean
+port=$(free_port)
+OLYMPUS_START_TIMEOUT=2 by_hand "$port" 3 0 1
+check 'a missing process is named on all' named_by_all 'for process 2 of 3' 2
+clean
+OLYMPUS_NUM_CPU_DEVICES=4 by_hand "$port" 2 0 1
+check 'the next job at this address meets at once' test "$statuses" = '0 0 '
+clean
 by_hand "$(free_port)" 3 0 1 5
 check 'an id out of range' named_by_all 'process id 5 of 3 processes: ids are 0 to 2' 1
 clean

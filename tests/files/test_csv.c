@@ -98,6 +98,9 @@ static void errors_have_line_and_column(void **state)
     refused("255\n256\n", OLY_UINT8, OLY_PARSE, "line 2");
     refused("-1\n", OLY_UINT64, OLY_PARSE, "\"-1\" is no uint64");
     refused("9223372036854775808\n", OLY_INT64, OLY_PARSE, "is no int64");
+    refused("1\n70000\n", OLY_FLOAT16, OLY_PARSE, "\"70000\" is no float16");
+    refused("1e39\n", OLY_FLOAT32, OLY_PARSE, "\"1e39\" is no float32");
+    refused("-1e400\n", OLY_FLOAT64, OLY_PARSE, "\"-1e400\" is no float64");
     refused("", OLY_FLOAT32, OLY_IO, "no line with numbers");
     refused("# only this\n\n", OLY_FLOAT32, OLY_IO, "no line with numbers");
     refused("1\n", OLY_COMPLEX64, OLY_DTYPE, "oly_real");

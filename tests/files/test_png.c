@@ -200,7 +200,6 @@ static void full_disks_leave_the_old_picture(void **state)
     assert_int_equal(written(picture_path, 1, 1, noise, 0, 1), OLY_OK);
     getrlimit(RLIMIT_FSIZE, &before);
     small = (struct rlimit){4096, before.rlim_max};
-    signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     oly_status status = written(picture_path, 300, 300, noise, 0, 255);
     setrlimit(RLIMIT_FSIZE, &before);

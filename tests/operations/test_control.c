@@ -265,6 +265,9 @@ static void one_branch_is_run(void **state)
     expect_branch(1, out);
     assert_int_equal(oly_cond(true, plus_one, turned, 1, &x, 2, out, NULL), OLY_OK);
     expect_branch(0, out);
+    oly_array same[2] = {x, NULL}; /* results in the variable of the input */
+    assert_int_equal(oly_cond(false, plus_one, turned, 1, same, 2, same, NULL), OLY_OK);
+    expect_branch(1, same);
 }
 
 /* Branches in a loop: even iterations add one, odd ones reverse. */

@@ -38,8 +38,8 @@ typedef struct oly_save_job {
     oly_text text; /* rank 0: the manifest so far; others: their lines of it */
     int n_parts, room;
     oly_saved_part *part;
-    int64_t told; /* ns; when this rank last sent a sign of life */
-    bool in_thread;
+    int64_t told;                /* ns; when this rank last sent a sign of life */
+    bool in_thread, made_folder; /* made_folder: on rank 0 */
     pthread_t thread;
     /* the outcome, the same on all ranks: */
     oly_status status;

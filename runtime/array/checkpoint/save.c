@@ -230,7 +230,7 @@ static oly_status make_folder(oly_save_job *job)
         char path[OLY_CHECKPOINT_PATH], reason[512];
     } made = {0};
     if (oly_world_rank() == 0) {
-        made.status = (int32_t)oly_checkpoint_begin(job->folder, job->step, made.path);
+        made.status = (int32_t)oly_checkpoint_begin(job->folder, job->step, made.path, &job->made_folder);
         snprintf(made.reason, sizeof made.reason, "%.511s", oly_pending_message());
     }
     OLY_TRY(oly_world_share(&made, sizeof made, 0));

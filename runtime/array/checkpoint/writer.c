@@ -244,7 +244,7 @@ static void finish(oly_save_job *job)
         remove_older(job);
     } else {
         look_for_others(job);
-        oly_checkpoint_remove(job->path);
+        oly_checkpoint_abandon(job->folder, job->path, job->made_folder);
     }
     note n = {.kind = OUTCOME, .status = (int32_t)job->status, .step = job->step};
     snprintf(n.reason, sizeof n.reason, "%.399s", job->reason);
