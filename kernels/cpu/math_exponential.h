@@ -188,11 +188,20 @@ INLINE double logaddexp_f64(double x, double y)
     double d = x - y, larger = (x != x) | (x > y) ? x : y;
     return d != d ? x + y : larger + log1p_f64(exp_f64(-fabs(d)));
 }
+/* log(1 + e) / e for 0 <= e <= 1 to 2^-38: interpolation at Chebyshev's points. */
+INLINE double log1p_short(double e)
+{
+    return e * POLYNOMIAL(e, -5.209272155449987552e-04, 4.201929782657218629e-03, -1.591538797765984156e-02,
+                          3.825170379612154170e-02, -6.720117745855307134e-02, 9.543435242396905438e-02,
+                          -1.194219009530260722e-01, 1.414240479122463867e-01, -1.664107648718482491e-01,
+                          1.999699059880426788e-01, -2.499978549117155280e-01, 3.333332528487701341e-01,
+                          -4.999999988026889719e-01, 9.999999999970313747e-01);
+}
 INLINE float logaddexp_f32(float x, float y)
 {
     double d = (double)x - y, larger = (x != x) | (x > y) ? x : y;
     double e = exp_short(clamp(-fabs(d), -110, 0));
-    return (float)(d != d ? (double)x + y : larger + log1p_f64(e));
+    return (float)(d != d ? (double)x + y : larger + log1p_short(e));
 }
 
 /* -- cube root ------------------------------------------------------------------------------------------------------ */
