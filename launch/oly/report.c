@@ -479,10 +479,10 @@ int report_main(int argc, char **argv)
     tool_end_of_options(&argc, argv);
     if (argc < 2)
         return tool_usage("which folder, or which files?");
-    for (int k = 1; k < argc && status == 0; k++)
-        status = take_argument(argv[k], &p, &parts, &w);
-    if (status == 0 && (p.n > 0 || !w.html || (!parts.plans.length && !parts.timeline.length)))
-        status = report_recorders(&p, &w, &parts);
+    for (int k = 1; k < argc; k++) /* what is refused leaves the rest */
+        status |= take_argument(argv[k], &p, &parts, &w);
+    if (p.n > 0 || (status == 0 && (!w.html || (!parts.plans.length && !parts.timeline.length))))
+        status |= report_recorders(&p, &w, &parts);
     if (w.html && (status == 0 || parts.report.length)) {
         if (page_write(w.html, &parts, w.source) != OLY_OK)
             status = tool_fail_pending();

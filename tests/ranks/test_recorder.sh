@@ -79,6 +79,9 @@ without 'and says nothing of it' "$folder/shape/output" 'flight recorder'
 "$oly" report "$folder/crash" --json >"$folder/json" 2>&1
 has 'the report as JSON' "$folder/json" '"verdict": "crashed", "guilty": \[3\]'
 mkdir "$folder/all" && cp "$folder"/kill/olympus-recorder.* "$folder"/crash/olympus-recorder.* "$folder/all"
+echo '{"traceEvents":[]}' >"$folder/trace.json"
+"$oly" report "$folder/trace.json" "$folder/crash" >"$folder/beside" 2>&1
+has 'a file that is no recorder leaves the others' "$folder/beside" 'trace.json: a timeline' '^verdict: rank 3 .*crashed'
 "$oly" report "$folder/all" --job job-kill >"$folder/chosen" 2>&1
 has 'one job of several' "$folder/chosen" '^job job-kill: 4 ranks'
 "$oly" report "$folder/all" >"$folder/last" 2>&1
