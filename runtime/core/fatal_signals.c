@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { STACK_BYTES = 128 * 1024, STUCK_NS = 500000000 };
+enum { STACK_BYTES = 128 * 1024, STUCK_NS = 500000000, MOST_PAUSES = 200 };
 
 typedef struct handled {
     int number;
@@ -39,6 +39,7 @@ enum { N_SIGNALS = sizeof all / sizeof *all };
 
 static _Thread_local void *stack; /* that handlers of this thread run on */
 static atomic_flag crashed = ATOMIC_FLAG_INIT;
+static atomic_bool recorded; /* by the thread that has crashed first */
 static bool size_limit_ignored;
 
 static void on_signal(int number, siginfo_t *info, void *context);
@@ -135,6 +136,14 @@ static bool worth_a_record(void)
     return oly_recorder_peer_failed && oly_recorder_peer_failed();
 }
 
+/* Another thread has crashed before and is writing down why: what this one does next would end the process. */
+static void await_record(void)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int k = 0; k < MOST_PAUSES && !atomic_load(&recorded); k++)
+        nanosleep(&pause, NULL);
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const handled *h = find(number);
@@ -166,6 +175,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
             oly_recorder_dump(OLY_RECORDER_SIGNAL, c.text);
             if (oly_timeline_rescue)
                 oly_timeline_rescue();
+            atomic_store(&recorded, true);
+        } else {
+            await_record();
         }
         pass_on(h, info, context);
     }
