@@ -190,6 +190,7 @@ static void added_body(oly_array i, oly_array *carry, void *user)
     (void)user;
     oly_array columns = oly_sub(oly_sum(carry[0], .axes = "0"), oly_sum(carry[1], .axes = "0"));
     carry[0] = oly_mul(0.5, oly_add(carry[0], oly_tanh(oly_add(columns, oly_arange(N, OLY_FLOAT32)))));
+    carry[1] = oly_mul(0.75, carry[1]);
 }
 
 static void added(const oly_array *in, oly_array *out, void *user)

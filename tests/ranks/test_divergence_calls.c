@@ -740,9 +740,9 @@ static const difference differences[] = {
     D(own_shards_of),     D(order_of_axes),      D(one_device),
     D(array_on_a_device), D(work_on_a_device),   D(steps_of_its_own),
     D(long_ago),          D(forgotten),          D(sync_elsewhere),
-    D(picture_range),     D(save_or_restore),    D(save_or_look),
-    D(stop_or_restore),   D(look_or_stop),       D(save_of_one),
-    D(look_of_one),       D(value_of_one),
+    D(picture_range),     D(value_of_one),       D(save_or_restore),
+    D(save_or_look),      D(stop_or_restore),    D(look_or_stop),
+    D(save_of_one),       D(look_of_one),
 };
 
 REFUSED(differences)
