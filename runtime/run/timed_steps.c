@@ -112,9 +112,11 @@ static double events_of(const oly_block *b)
 
 bool oly_shows_some_runs(const oly_plan *plan)
 {
-    const double EACH = 5e-6;                  /* an event takes 0.1 us */
+    const double EACH = 5e-6; /* an event takes 0.1 us */
+    if (oly_timeline_mode != OLY_TIMELINE_SPANS || oly_option.timeline_all)
+        return false;
     double events = 8 + events_of(plan->main); /* the call, its run, the queue and memory */
-    return oly_timeline_mode == OLY_TIMELINE_SPANS && !oly_option.timeline_all && oly_cost_plan(plan) < EACH * events;
+    return oly_cost_plan(plan) < EACH * events;
 }
 
 /* -- steps ----------------------------------------------------------------------------------------------------------------- */

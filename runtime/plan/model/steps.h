@@ -211,11 +211,10 @@ typedef struct oly_step {
     bool begun;  /* REDUCTION: the exchange of partial results is already complete */
     bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
     int taken_by; /* TILE: the number of the step that may compute it by itself (fused_groups.h), which comes later; 0: none */
-    bool chained; /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
-    int chain;    /* of its last step: how many steps it has; else 0 */
-    bool
-        replicated; /* TILE, LOCAL, REDUCE, GEMM: devices whose boxes are equal compute the same from the same values */
-    double work;    /* element-operations on this process: decides whether a call is small */
+    bool chained;    /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
+    int chain;       /* of its last step: how many steps it has; else 0 */
+    bool replicated; /* TILE, LOCAL, REDUCE, GEMM: devices with equal boxes compute the same from the same values */
+    double work;     /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared
         *prepared; /* what the executor has prepared (run/executor.h), in the plan's arena; NULL: not yet */
     union {
