@@ -130,7 +130,7 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
     if (oly_rank(index) != 0)
         return oly_fail(OLY_SHAPE, "the branch is chosen by %s; it must be one number", oly_type_short(&index->type));
     for (int k = 0; k < r->n_in; k++)
-        if (!in[k])
+        if (!in || !in[k])
             return oly_null_handle();
     oly_array *values = oly_calloc((size_t)r->n_in + 1, sizeof *values);
     if (!values)
