@@ -63,6 +63,8 @@ echo '{"traceEvents": [{"ph": "X", "ts": 1e400, "dur": -5, "cat": "step", "name"
 run 'a timeline of odd numbers' 0 'odd.json: ' -- trace "$folder/odd.json"
 echo '{"a": 1}' >"$folder/none.json"
 run 'no timeline' 1 'none.json: this is no timeline' -- trace "$folder/none.json"
+echo text >"$folder/notes.txt"
+run 'neither a timeline nor a program' 1 'notes.txt is neither a timeline nor a program' -- trace "$folder/notes.txt"
 run 'no timeline is written' 1 'wrote no timeline' -- trace -o "$folder/x.json" /bin/true
 OLYMPUS_NUM_CPU_DEVICES=4 run 'a job that crashes leaves parts' 139 'each rank wrote its own part, as .*/parts.rank0.json; oly trace .* sums it up' -- trace -o "$folder/parts.json" "$build/tests/test_recorder" crash 0
 run 'a part is summed up' 0 'parts.rank0.json: 1 rank' -- trace "$folder/parts.rank0.json"

@@ -68,6 +68,7 @@ check 'without CHECK_PYTHON pip does nothing' 1 '' sh -c 'PATH="$folder:$PATH" "
 
 run=launch/olyrun
 check 'help of olyrun' 0 'usage: olyrun .-n RANKS' $run --help
+check 'olyrun wants a number of ranks that is one' 2 'needs a positive number of up to 9 digits' $run -n 99999999999999999999 true
 check 'olyrun wants a number of ranks' 2 'needs a positive number' $run -n two true
 check 'olyrun wants a program' 2 'which program' $run -n 2
 check 'olyrun wants ranks' 2 'how many ranks' $run true
