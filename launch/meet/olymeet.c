@@ -233,7 +233,7 @@ static void look_at_connection(double time)
     }
     if (me.failed)
         return;
-    if (me.verdict[0] && time > me.verdict_at + NEXT_MEETING_SECONDS)
+    if (me.verdict[0] && (time > me.verdict_at + NEXT_MEETING_SECONDS || time > me.deadline))
         fail("%s", me.verdict);
     else if (time > me.deadline && me.request.card.process == 0 && !me.coordinates)
         fail("process 0 cannot listen at %s: another program does, which is no coordinator of Olympus; choose another "

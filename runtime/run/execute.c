@@ -502,9 +502,9 @@ static bool shows_next(oly_program *p, int *not_shown)
     return true;
 }
 
-static oly_status submit_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
-                             const int *donated, oly_buffer **const *outputs, oly_site site, bool shown, int not_shown,
-                             int *device, uint64_t *moment, oly_identity *made)
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
+                           uint64_t *moment, oly_identity *made)
 {
     const oly_plan *plan = p->plan;
     *device = -1;
@@ -516,13 +516,16 @@ static oly_status submit_run(oly_program *p, oly_buffer *const *const *inputs, c
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
         return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
+    int not_shown = 0, quiet = oly_times_steps() && !shows_next(p, &not_shown);
+    oly_timeline_quiet += quiet;
     oly_event_call(site);
+    oly_timeline_quiet -= quiet;
     if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
         release_run(&r->job);
         return OLY_OK;
     }
     r->site = site;
-    r->submitted = shown && oly_times_steps() ? oly_ticks() : 0;
+    r->submitted = oly_times_steps() && !quiet ? oly_ticks() : 0;
     r->not_shown = not_shown;
     r->ticket.call[0] = 0;
     if (p->set) {
@@ -537,8 +540,10 @@ static oly_status submit_run(oly_program *p, oly_buffer *const *const *inputs, c
                        .devices = plan->devices,
                        .communicates = plan->distributed,
                        .small = plan->small || (p->is_short && r->submitted == 0),
-                       .quiet = !shown};
+                       .quiet = quiet};
+    oly_timeline_quiet += quiet;
     oly_status st = oly_queue_submit(&r->job);
+    oly_timeline_quiet -= quiet;
     if (st != OLY_OK) {
         release_run(&r->job);
         return st;
@@ -546,16 +551,4 @@ static oly_status submit_run(oly_program *p, oly_buffer *const *const *inputs, c
     *device = plan->devices[0];
     *moment = oly_queue_now(*device);
     return oly_run_refused();
-}
-
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
-                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
-                           uint64_t *moment, oly_identity *made)
-{
-    int not_shown = 0;
-    bool shown = !oly_times_steps() || shows_next(p, &not_shown);
-    oly_timeline_quiet += !shown;
-    oly_status st = submit_run(p, inputs, known, donated, outputs, site, shown, not_shown, device, moment, made);
-    oly_timeline_quiet -= !shown;
-    return st;
 }

@@ -139,7 +139,8 @@ static bool is_same_task(const oly_plan *plan, const oly_step *s, int d, int e)
 
 static bool is_same_product(const oly_plan *plan, const oly_gemm_work *a, const oly_gemm_work *b)
 {
-    return a->share == b->share && is_same_place(plan, &a->a, &b->a, 0) && is_same_place(plan, &a->b, &b->b, 0);
+    return a->share == b->share && memcmp(&a->task, &b->task, sizeof a->task) == 0 &&
+           is_same_place(plan, &a->a, &b->a, 0) && is_same_place(plan, &a->b, &b->b, 0);
 }
 
 static bool is_same_work(const oly_plan *plan, const oly_step *s, int d, int e)
