@@ -11,12 +11,11 @@ typedef struct oly_device_counters {
     _Atomic int64_t library_products; /* by cuBLASLt */
     _Atomic int64_t epilogues;        /* of these, with a bias (run/cuda/epilogues.h) */
     _Atomic int64_t features_last;    /* convolutions launched with a copy (run/cuda/features_last.h) */
-    _Atomic int64_t
-        row_chains; /* steps that were one kernel (run/cuda/row_chains.h), or run by rows (run/row_blocks.h) */
-    _Atomic int64_t rows_in_order;  /* of the latter, those whose memory was used otherwise than in the same rows */
-    _Atomic int64_t graph_launches; /* of recorded segments (run/replay.h) */
-    _Atomic int64_t graphs;         /* made for these */
-    _Atomic int64_t graph_updates;  /* of those made, for other buffers */
+    _Atomic int64_t row_chains;       /* steps that were one kernel, or run by rows (run/row_blocks.h) */
+    _Atomic int64_t rows_in_order;    /* of the latter, those whose memory was used otherwise than in the same rows */
+    _Atomic int64_t graph_launches;   /* of recorded segments (run/replay.h) */
+    _Atomic int64_t graphs;           /* made for these */
+    _Atomic int64_t graph_updates;    /* of those made, for other buffers */
     _Atomic int64_t speculated; /* iterations of loops launched before their condition was known (run/speculation.h) */
     _Atomic int64_t graph_iterations;       /* of counted loops, in graphs of several (run/loop_replay.h) */
     _Atomic int64_t conditional_iterations; /* of conditional loops, in graphs that decide themselves */

@@ -34,11 +34,10 @@ typedef struct oly_kernel_rates {
     double box, group_box; /* of a call of the tile interpreter, of machine code */
     double row, group_row,
         block_row; /* for each row of a box and each instruction; in machine code; for each row and operand of blocks */
-    double stream[2][OLY_N_STREAMS]
-                 [OLY_RATE_SETS]; /* for a byte; of copies, read or written; [1]: of all threads together */
-    double tile[OLY_N_TILE_OPS][OLY_N_DTYPES];  /* for an element in cache; by the type of the operands */
-    double convert[OLY_N_DTYPES][OLY_N_DTYPES]; /* from, to */
-    double group[OLY_N_TILE_OPS][OLY_N_DTYPES]; /* in machine code; 0: left to the interpreter */
+    double stream[2][OLY_N_STREAMS][OLY_RATE_SETS]; /* for a byte; of copies, read or written; [1]: of all threads */
+    double tile[OLY_N_TILE_OPS][OLY_N_DTYPES];      /* for an element in cache; by the type of the operands */
+    double convert[OLY_N_DTYPES][OLY_N_DTYPES];     /* from, to */
+    double group[OLY_N_TILE_OPS][OLY_N_DTYPES];     /* in machine code; 0: left to the interpreter */
     double reduce[OLY_N_COMBINERS][OLY_N_DTYPES][OLY_N_DIRECTIONS];
     double reduce_line[OLY_N_COMBINERS][OLY_N_DTYPES]; /* for each result of a reduction along short lines */
     double combine[OLY_N_DTYPES];                      /* for an element of each source */
