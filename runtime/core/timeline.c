@@ -329,7 +329,9 @@ int64_t oly_timeline_dropped(void)
 
 void oly_timeline_leave_out_run(void)
 {
-    atomic_fetch_add_explicit(&timeline.left_out, 1, memory_order_relaxed);
+    int64_t n = atomic_load_explicit(&timeline.left_out, memory_order_relaxed);
+    atomic_store_explicit(&timeline.left_out, n + 1,
+                          memory_order_relaxed); /* cheaper than exact, should threads call at once */
 }
 
 int64_t oly_timeline_left_out(void)

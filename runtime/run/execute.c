@@ -492,7 +492,8 @@ static bool shows_next(oly_program *p, int *not_shown)
     *not_shown = 0;
     if (!oly_timeline_shows() || !p->shows_some)
         return oly_timeline_shows();
-    int64_t i = atomic_fetch_add(&p->n_runs, 1);
+    int64_t i = atomic_load_explicit(&p->n_runs, memory_order_relaxed);
+    atomic_store_explicit(&p->n_runs, i + 1, memory_order_relaxed); /* threads that call at once may count one less */
     if (!oly_timeline_shows_iteration(i)) {
         oly_timeline_leave_out_run();
         return false;
