@@ -43,6 +43,7 @@ static bool runs_base(void)
 #define TABLE(isa)                                                                                                     \
     {#isa,                                                                                                             \
      oly_tile_run_##isa,                                                                                               \
+     oly_tile_instruction_run_##isa,                                                                                   \
      oly_reduce_run_##isa,                                                                                             \
      oly_reduce_computed_##isa,                                                                                        \
      oly_reduce_results_##isa,                                                                                         \
@@ -89,6 +90,10 @@ void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, cons
                   const oly_tile_operand *stores, int chunk, int n_chunks)
 {
     chosen->tile_run(program, box, loads, stores, chunk, n_chunks);
+}
+void oly_tile_instruction_run(const oly_tile_instruction *c, unsigned scalars, int n, void *out, const char *const *in)
+{
+    chosen->tile_instruction_run(c, scalars, n, out, in);
 }
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks)
 {

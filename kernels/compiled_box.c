@@ -111,15 +111,7 @@ typedef struct running {
 static void begin_call(oly_code_call *call, const oly_code_outline *outline, const oly_tile_program *program)
 {
     call->common = oly_code_table();
-    for (int k = 0; k < outline->n_constants; k++)
-        memcpy(&call->constant[k], &program->instructions[outline->constant[k]].value, sizeof call->constant[k]);
-}
-
-static void set_length(oly_code_call *call, const oly_code_outline *outline, int64_t n)
-{
-    call->n = n;
-    call->whole = n & -(int64_t)outline->lanes;
-    call->tail = ((uint64_t)1 << (n - call->whole)) - 1;
+    oly_code_set_constants(call, outline, program);
 }
 
 /* Elements [from, to) of `n` rows from `row` on, which differ in the last dimension of rows only. */
@@ -131,7 +123,7 @@ static void run_rows(running *r, int64_t row, int64_t n, int64_t from, int64_t t
         at[d] = row % b->extent[d];
         row /= b->extent[d];
     }
-    set_length(&r->call, r->outline, to - from);
+    oly_code_set_length(&r->call, r->outline, to - from);
     r->call.rows = n;
     for (int k = 0; k < b->n_operands; k++) {
         int64_t offset = from * b->stride[k][b->rank - 1];
@@ -178,7 +170,7 @@ void oly_code_run_row(oly_code *code, const oly_code_outline *outline, const oly
 {
     oly_code_call call;
     begin_call(&call, outline, program);
-    set_length(&call, outline, n);
+    oly_code_set_length(&call, outline, n);
     call.rows = 1;
     for (int k = 0; k < program->n_loads + program->n_stores; k++) {
         call.at[k] = first[k];

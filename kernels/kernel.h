@@ -96,6 +96,10 @@ int oly_tile_chunks(const oly_tile_program *program, const oly_tile_box *box);
 void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                   const oly_tile_operand *stores, int chunk, int n_chunks);
 
+/* Computes one instruction other than iota and splat: n contiguous elements of operands in[0] to in[2], of which those with a bit in
+ * `scalars` are one element for all; if all are, n is 1. The result may be in the memory of an operand of the same element size. */
+void oly_tile_instruction_run(const oly_tile_instruction *c, unsigned scalars, int n, void *out, const char *const *in);
+
 /* -- reductions ------------------------------------------------------------------------------------------------------ */
 typedef enum oly_combiner {
 #define OLY_NUMBER(a, number, ...) OLY_COMBINE_##number,

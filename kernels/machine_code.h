@@ -6,6 +6,7 @@
 #ifndef OLY_MACHINE_CODE_H
 #define OLY_MACHINE_CODE_H
 #include "kernel.h"
+#include <string.h>
 
 #define OLY_CODE_OPERANDS  96 /* loads, stores and counters of a program */
 #define OLY_CODE_CONSTANTS 64
@@ -39,12 +40,28 @@ typedef struct oly_code_outline {
 bool oly_code_available(void);
 /* Is float16 computed as such, where the processor can? For tests: with false it is computed as float32. Returns the setting before. */
 bool oly_code_use_fp16(bool use);
+/* Is there code for this instruction, with the instruction set that has been chosen? */
+bool oly_code_knows(const oly_tile_instruction *c);
 /* Writes the code to `bytes`; returns its length, 0 if it is left to the interpreter. Does not allocate. */
 size_t oly_code_write(const oly_tile_program *program, const oly_code_form *form, oly_code_outline *outline,
                       uint8_t *bytes, size_t room);
 
 /* What the code needs in memory. */
 const void *oly_code_table(void);
+
+/* A call of n elements, and of this program's constants. */
+static inline void oly_code_set_length(oly_code_call *call, const oly_code_outline *outline, int64_t n)
+{
+    call->n = n;
+    call->whole = n & -(int64_t)outline->lanes;
+    call->tail = ((uint64_t)1 << (n - call->whole)) - 1;
+}
+static inline void oly_code_set_constants(oly_code_call *call, const oly_code_outline *outline,
+                                          const oly_tile_program *program)
+{
+    for (int k = 0; k < outline->n_constants; k++)
+        memcpy(&call->constant[k], &program->instructions[outline->constant[k]].value, sizeof call->constant[k]);
+}
 
 /* A box as rows of rows: what is the same for all chunks. */
 typedef struct oly_code_box {

@@ -123,6 +123,7 @@ struct oly_reduce_source; /* reduce_computed.h */
 #define OLY_ISA_FUNCTIONS(X)                                                                                           \
     X(void, tile_run,                                                                                                  \
       (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *, const oly_tile_operand *, int, int))  \
+    X(void, tile_instruction_run, (const oly_tile_instruction *, unsigned, int, void *, const char *const *))          \
     X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                             \
     X(void, reduce_computed, (const oly_reduce_task *, const struct oly_reduce_source *, void *, void *, int, int))    \
     X(void, reduce_results, (const oly_reduce_task *, const void *, void *, int64_t, int64_t))                         \

@@ -560,3 +560,10 @@ void OLY_ISA_NAME(oly_tile_run)(const oly_tile_program *program, const oly_tile_
     cut_into_tiles(&r, most_elements(&r));
     run_tiles(&r, r.n_tiles * chunk / n_chunks, r.n_tiles * (chunk + 1) / n_chunks);
 }
+
+void OLY_ISA_NAME(oly_tile_instruction_run)(const oly_tile_instruction *c, unsigned scalars, int n, void *out,
+                                            const char *const *in)
+{
+    oly_tile_call call = oly_tile_call_of(c, scalars);
+    oly_tile_apply(&call, n, out, in[0], in[1], in[2]);
+}

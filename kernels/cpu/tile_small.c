@@ -47,6 +47,9 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
         one[reg] = is_one_element(box, &loads[l]);
         if (!one[reg] && !is_dense(box, &loads[l]))
             return false;
+        for (int s = 0; s < program->n_stores; s++) /* it may be in memory that another store writes */
+            if (program->n_stores > 1 && program->store_register[s] == reg)
+                return false;
     }
     for (int i = 0; i < program->n_instructions; i++) {
         const oly_tile_instruction *c = &program->instructions[i];

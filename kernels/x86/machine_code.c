@@ -17,6 +17,13 @@ bool oly_code_available(void)
     return strcmp(oly_kernels_isa(), "avx512") == 0 || strcmp(oly_kernels_isa(), "avx2") == 0;
 }
 
+bool oly_code_knows(const oly_tile_instruction *c)
+{
+    generator g;
+    g.code.evex = strcmp(oly_kernels_isa(), "avx512") == 0;
+    return oly_x86_knows(&g, c);
+}
+
 static const uint8_t pointers[] = {RBX, RSI, R8, R9, R10, R11, R12, R13, R14, R15, RBP}; /* RBP: AVX-512 only */
 static const uint8_t saved[] = {RBX, RBP, R12, R13, R14, R15};
 
@@ -194,6 +201,20 @@ static void write_instruction(generator *g, int i)
         oly_x86_release(g, out);
 }
 
+/* A load that is stored as it is may be in memory that another store writes: it is kept as what is computed. */
+static void keep_stored_loads(generator *g)
+{
+    const oly_tile_program *p = g->program;
+    for (int s = 0; s < p->n_stores && p->n_stores > 1; s++) {
+        value *v = &g->value[g->stored[s]];
+        if (v->home != IN_ROW)
+            continue;
+        oly_x86_source(g, g->stored[s]);
+        v->home = NOWHERE;
+        end_instruction(g);
+    }
+}
+
 static void write_elements(generator *g, bool rest)
 {
     const oly_tile_program *p = g->program;
@@ -205,6 +226,7 @@ static void write_elements(generator *g, bool rest)
     for (int i = 0; i < p->n_instructions; i++)
         if (!g->value[p->n_loads + i].invariant)
             write_instruction(g, i);
+    keep_stored_loads(g);
     for (int s = 0; s < p->n_stores; s++) {
         oly_x86_put(g, p->n_loads + s, g->stored[s]);
         end_instruction(g);
@@ -213,6 +235,11 @@ static void write_elements(generator *g, bool rest)
             oly_x86_release(g, g->stored[s]);
     }
     oly_x86_forget(g);
+    for (int l = 0; l < p->n_loads; l++)
+        if (!is_scalar(g, l)) {
+            g->value[l].home = IN_ROW;
+            g->value[l].which = (int16_t)l;
+        }
     g->rest = g->counts = false;
 }
 
@@ -369,6 +396,10 @@ const void *oly_code_table(void)
 #else
 
 bool oly_code_available(void)
+{
+    return false;
+}
+bool oly_code_knows(const oly_tile_instruction *c __attribute__((unused)))
 {
     return false;
 }

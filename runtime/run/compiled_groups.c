@@ -7,7 +7,7 @@
  * and executable afterwards, never both. */
 #include "run/compiled_groups.h"
 #include "core/option.h"
-#include "machine_code.h"
+#include "code_parts.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,6 +31,7 @@ typedef struct entry {
     oly_code *code;
     size_t bytes;
     oly_code_outline outline;
+    oly_code_parts *parts; /* NULL: one loop computes everything */
 } entry;
 
 static entry table[ENTRIES];
@@ -135,8 +136,10 @@ static bool clear(entry *e)
         munmap((void *)(uintptr_t)e->code, e->bytes);
         atomic_fetch_sub(&n_bytes, (int64_t)e->bytes);
     }
+    free(e->parts);
     e->key = NULL;
     e->code = NULL;
+    e->parts = NULL;
     return true;
 }
 
@@ -196,15 +199,30 @@ static int64_t nanoseconds(void)
     return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Writes the program's code, as one loop or else in parts. */
+static bool make_code(entry *e, const oly_tile_program *p, const oly_code_form *form)
+{
+    static uint8_t bytes[OLY_CODE_BYTES]; /* under the lock */
+    size_t length = oly_code_write(p, form, &e->outline, bytes, OLY_CODE_BYTES);
+    if (length > 0)
+        return make_executable(e, bytes, length);
+    oly_code_parts *parts = malloc(sizeof *parts);
+    length = parts ? oly_code_parts_write(p, form, parts, bytes, OLY_CODE_BYTES) : 0;
+    if (length == 0 || !make_executable(e, bytes, length)) {
+        free(parts);
+        return false;
+    }
+    e->parts = parts;
+    return true;
+}
+
 /* The caller is a user of the entry. */
 static void compile(entry *e, const oly_tile_program *p, const oly_code_form *form)
 {
     pthread_mutex_lock(&changing);
     if (atomic_load(&e->state) == COUNTING) {
         int64_t begin = nanoseconds();
-        static uint8_t bytes[OLY_CODE_BYTES];
-        size_t length = oly_code_write(p, form, &e->outline, bytes, OLY_CODE_BYTES);
-        bool made = length > 0 && make_executable(e, bytes, length);
+        bool made = make_code(e, p, form);
         atomic_fetch_add(&n_ticks, nanoseconds() - begin);
         atomic_fetch_add(made ? &n_compiled : &n_refused, 1);
         atomic_store(&e->state, made ? READY : REFUSED);
@@ -289,7 +307,7 @@ static void count_run(entry *e)
 /* Of a box that is one row without counters. */
 static void note(oly_group_known *known, const entry *e, const oly_code_box *b)
 {
-    if (b->rank > 1 || b->n_operands > b->n_memory)
+    if (b->rank > 1 || b->n_operands > b->n_memory || e->parts)
         return;
     atomic_store_explicit(&known->n, b->extent[0], memory_order_relaxed);
     atomic_store_explicit(&known->code, (uint64_t)atomic_load(&e->generation) << 32 | (uint64_t)(e - table + 1),
@@ -311,9 +329,16 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
     }
     if (known)
         note(known, e, &b);
-    oly_code_run(e->code, &e->outline, p, &b, 0, 1);
-    count_run(e);
+    bool runs = true;
+    if (e->parts)
+        runs = oly_code_parts_run(e->parts, (const uint8_t *)(uintptr_t)e->code, p, &b);
+    else
+        oly_code_run(e->code, &e->outline, p, &b, 0, 1);
+    if (runs)
+        count_run(e);
     atomic_fetch_sub(&e->users, 1);
+    if (!runs)
+        oly_tile_run(p, box, loads, stores, 0, 1);
 }
 
 bool oly_group_run_known(oly_group_known *known, char *const *first)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Machine code of tile programs has the interpreter's bits: random programs of every operation and element type that it
- * takes, on boxes of every form, in chunks; each operation on rows of every length that end where memory does; with each instruction set
+ * takes, on boxes of every form, in chunks, in place; programs that have other operations, too, and are computed in parts; each operation on rows of every length that end where memory does; with each instruction set
  * that has code; code is really used; where memory cannot be made executable everything is interpreted; the table of code is
  * bounded.
  *   COMPILED_CASES=first,last   others */
 #include "check_kernels.h"
-#include "machine_code.h"
+#include "code_parts.h"
 #include "run/compiled_groups.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +24,7 @@ enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, RO
 static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY_UINT64,  OLY_FLOAT32, OLY_FLOAT64,
                                 OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16};
 static bool all_types; /* does the instruction set have code for all of them? */
+static bool divided;   /* programs have operations without code among the others */
 
 static int n_types(void)
 {
@@ -42,7 +43,7 @@ typedef struct random_case {
     int n, registers;
     oly_tile_box box;
     oly_tile_operand loads[MOST_LOADS], stores[MOST_STORES];
-    bool in_place;
+    bool in_place; /* the first store is in the memory of the first load */
 } random_case;
 
 static char input[MOST_LOADS][ROOM * 8], output[2][MOST_STORES][ROOM * 8];
@@ -103,6 +104,26 @@ static bool is_converted(int from, int to)
     return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
 }
 
+/* An operation that the generator does not know. */
+static void add_unknown(random_case *c)
+{
+    static const uint16_t real[] = {OLY_TILE_exp, OLY_TILE_log,   OLY_TILE_sin, OLY_TILE_tanh,      OLY_TILE_sigmoid,
+                                    OLY_TILE_tan, OLY_TILE_expm1, OLY_TILE_erf, OLY_TILE_round_away};
+    static const uint16_t real_pair[] = {OLY_TILE_pow, OLY_TILE_atan2, OLY_TILE_rem, OLY_TILE_logaddexp};
+    static const uint16_t whole_pair[] = {OLY_TILE_rem, OLY_TILE_shift_left, OLY_TILE_shift_right_arithmetic};
+    int dtype = a_type(c), x = of_type(c, dtype), y = of_type(c, dtype);
+    bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, pair = draw(3) == 0;
+    if (x < 0 || dtype == OLY_BOOL || (is_half(dtype) && pair))
+        return;
+    if (wide || is_half(dtype))
+        add(c, pair ? real_pair[draw(COUNT(real_pair))] : real[draw(is_half(dtype) ? 5 : COUNT(real))], dtype, dtype, x,
+            pair ? y : -1, -1);
+    else if (pair)
+        add(c, whole_pair[draw(COUNT(whole_pair))], dtype, dtype, x, y, -1);
+    else
+        add(c, OLY_TILE_population_count, dtype, dtype, x, -1, -1);
+}
+
 static void add_operation(random_case *c)
 {
     static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max,
@@ -117,6 +138,8 @@ static void add_operation(random_case *c)
         add_splat(c, dtype);
         return;
     }
+    if (divided && draw(5) == 0)
+        add_unknown(c);
     switch (draw(9)) {
     case 0:
     case 1:
@@ -201,6 +224,9 @@ static void draw_case(random_case *c, uint64_t seed)
         c->store_dtype[s] = c->dtype[c->store_register[s]];
         c->stores[s] = operand_in(c, output[0][s], c->store_dtype[s], true);
     }
+    c->in_place = draw(3) == 0 && c->store_dtype[0] == c->load_dtype[0];
+    if (c->in_place)
+        c->loads[0] = c->stores[0];
     c->program = (oly_tile_program){c->n,          c->code,           loads,          stores,      c->load_register,
                                     c->load_dtype, c->store_register, c->store_dtype, c->registers};
 }
@@ -241,9 +267,13 @@ static void compare_case(random_case *c, uint64_t seed)
 {
     int chunks = 1 + draw(4);
     memset(output, 0xee, sizeof output);
+    for (int way = 0; way < 2 && c->in_place; way++)
+        memcpy(output[way][0], input[0], sizeof input[0]);
     oly_tile_run(&c->program, &c->box, c->loads, c->stores, 0, 1);
     for (int s = 0; s < c->program.n_stores; s++)
         c->stores[s].base += output[1][s] - output[0][s];
+    if (c->in_place)
+        c->loads[0].base = c->stores[0].base;
     for (int k = 0; k < chunks; k++)
         oly_group_run(&c->program, &c->box, c->loads, c->stores, k, chunks);
     for (int s = 0; s < c->program.n_stores; s++)
@@ -319,6 +349,115 @@ static void code_has_the_interpreters_bits(void **unused)
 {
     (void)unused;
     on_each_with_code(check_random_programs);
+}
+
+/* -- in parts ---------------------------------------------------------------------------------------------------------------- */
+
+static void check_divided_programs(void)
+{
+    static random_case c;
+    unsigned long first = 1, last = 600; /* for each instruction set */
+    const char *cases = getenv("COMPILED_CASES");
+    if (cases)
+        sscanf(cases, "%lu,%lu", &first, &last);
+    int64_t before = oly_group_compile_after(0);
+    oly_group_counts start = oly_group_counted();
+    divided = true;
+    for (uint64_t seed = first; seed <= last; seed++) {
+        draw_case(&c, seed);
+        if (has_code(&c))
+            compare_case(&c, seed);
+    }
+    divided = false;
+    oly_group_counts end = oly_group_counted();
+    oly_group_compile_after(before);
+    assert_true(end.compiled - start.compiled > 3 * (end.refused - start.refused));
+    printf("%s: %d programs, %d of them refused, %d runs, %.1f us each to compile\n", oly_kernels_isa(),
+           (int)(last - first + 1), (int)(end.refused - start.refused), (int)(end.runs - start.runs),
+           (double)(end.ticks - start.ticks) / 1e3 / (double)(end.compiled - start.compiled));
+}
+
+static void parts_have_the_interpreters_bits(void **unused)
+{
+    (void)unused;
+    on_each_with_code(check_divided_programs);
+}
+
+/* 0.5 x (1 + tanh(x + 0.04 x^3)): one kernel between two loops, what both need is computed where it is used. */
+static void an_operation_divides_a_program_in_two(void **unused)
+{
+    (void)unused;
+    enum { ELEMENTS = 5000 };
+    static float x[ELEMENTS], y[2][ELEMENTS];
+    const oly_tile_instruction code[] = {{OLY_TILE_splat, OLY_FLOAT32, OLY_FLOAT32, {-1, -1, -1}, 1, 0, {.f32 = 0.04f}},
+                                         {OLY_TILE_splat, OLY_FLOAT32, OLY_FLOAT32, {-1, -1, -1}, 2, 0, {.f32 = 0.5f}},
+                                         {OLY_TILE_splat, OLY_FLOAT32, OLY_FLOAT32, {-1, -1, -1}, 3, 0, {.f32 = 1.0f}},
+                                         {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {0, 2, -1}, 4, 0, {0}},
+                                         {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {0, 0, -1}, 5, 0, {0}},
+                                         {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {5, 0, -1}, 5, 0, {0}},
+                                         {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {5, 1, -1}, 5, 0, {0}},
+                                         {OLY_TILE_add, OLY_FLOAT32, OLY_FLOAT32, {0, 5, -1}, 5, 0, {0}},
+                                         {OLY_TILE_tanh, OLY_FLOAT32, OLY_FLOAT32, {5, -1, -1}, 5, 0, {0}},
+                                         {OLY_TILE_add, OLY_FLOAT32, OLY_FLOAT32, {5, 3, -1}, 5, 0, {0}},
+                                         {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {4, 5, -1}, 5, 0, {0}}};
+    const int16_t load_register = 0, store_register = 5;
+    const uint8_t dtype = OLY_FLOAT32;
+    const oly_tile_program p = {COUNT(code), code, 1, 1, &load_register, &dtype, &store_register, &dtype, 6};
+    const oly_tile_box box = {1, {ELEMENTS}, {0}, {ELEMENTS}};
+    const oly_code_form form = {{0, 0}};
+    static oly_code_parts parts;
+    static uint8_t bytes[OLY_CODE_BYTES];
+    if (!oly_code_available())
+        skip();
+    assert_true(oly_code_parts_write(&p, &form, &parts, bytes, sizeof bytes) > 0);
+    assert_int_equal(parts.n_parts, 3);
+    assert_int_equal(parts.n_slots, 2); /* tanh's operand and its result */
+    assert_true(parts.part[0].is_code && !parts.part[1].is_code && parts.part[2].is_code);
+    assert_int_equal(parts.last_read[0], 2);
+    assert_int_equal(parts.written[1], 2);
+    assert_int_equal(oly_code_parts_write(&p, &form, &parts, bytes, 100), 0); /* no room */
+    for (int i = 0; i < ELEMENTS; i++)
+        x[i] = (float)(i - ELEMENTS / 2) * 0.01f;
+    for (int way = 0; way < 2; way++) {
+        const oly_tile_operand load = {(char *)x, {1}}, store = {(char *)y[way], {1}};
+        int64_t before = oly_group_compile_after(0);
+        (way ? oly_group_run : oly_tile_run)(&p, &box, &load, &store, 0, 1);
+        oly_group_compile_after(before);
+    }
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+}
+
+/* A load is stored as it is, after another store has written its memory. */
+static void check_taking_over(void)
+{
+    enum { MOST_ROW = 100 };
+    const oly_tile_instruction code[] = {
+        {OLY_TILE_add, OLY_FLOAT32, OLY_FLOAT32, {0, 0, -1}, 1, 0, {0}},
+        {OLY_TILE_mul, OLY_FLOAT32, OLY_FLOAT32, {1, 0, -1}, 1, 0, {0}},
+    };
+    const int16_t load_register = 0, store_register[] = {1, 0};
+    const uint8_t dtype[] = {OLY_FLOAT32, OLY_FLOAT32};
+    const oly_tile_program p = {COUNT(code), code, 1, 2, &load_register, dtype, store_register, dtype, 2};
+    int64_t before = oly_group_compile_after(0);
+    for (int n = 1; n <= MOST_ROW; n++) {
+        float u[MOST_ROW], v[MOST_ROW];
+        const oly_tile_operand load = {(char *)u, {1}}, stores[] = {{(char *)u, {1}}, {(char *)v, {1}}};
+        const oly_tile_box box = {1, {n}, {0}, {n}};
+        for (int way = 0; way < 2; way++) {
+            for (int i = 0; i < n; i++)
+                u[i] = (float)i;
+            (way ? oly_group_run : oly_tile_run)(&p, &box, &load, stores, 0, 1);
+            for (int i = 0; i < n; i++)
+                assert_true(u[i] == 2 * (float)i * (float)i && v[i] == (float)i);
+        }
+    }
+    oly_group_compile_after(before);
+}
+
+static void a_load_outlives_its_memory(void **unused)
+{
+    (void)unused;
+    on_each_with_code(check_taking_over);
 }
 
 /* -- one operation ------------------------------------------------------------------------------------------------------------ */
@@ -510,10 +649,15 @@ static void denied_memory_is_no_error(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(code_has_the_interpreters_bits),    cmocka_unit_test(float16_may_be_computed_as_float32),
-        cmocka_unit_test(code_has_the_interpreters_bits),    cmocka_unit_test(operations_of_every_length),
-        cmocka_unit_test(chunks_fit_whenever_code_is_ready), cmocka_unit_test(denied_memory_is_no_error)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(code_has_the_interpreters_bits),
+                                       cmocka_unit_test(float16_may_be_computed_as_float32),
+                                       cmocka_unit_test(code_has_the_interpreters_bits),
+                                       cmocka_unit_test(parts_have_the_interpreters_bits),
+                                       cmocka_unit_test(an_operation_divides_a_program_in_two),
+                                       cmocka_unit_test(a_load_outlives_its_memory),
+                                       cmocka_unit_test(operations_of_every_length),
+                                       cmocka_unit_test(chunks_fit_whenever_code_is_ready),
+                                       cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
     return CHECK_MAIN(tests);
