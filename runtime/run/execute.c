@@ -5,6 +5,7 @@
 #include "run/interpret.h"
 #include "run/introduction.h"
 #include "run/executor.h"
+#include "run/held_once.h"
 #include "run/timed_steps.h"
 #include "run/loop_replay.h"
 #include "run/replay.h"
@@ -274,8 +275,9 @@ static oly_run *new_run(oly_program *p)
     const oly_plan *plan = p->plan;
     size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices, tiles = (size_t)oly_workers_slots();
     size_t most_used = cells + (size_t)plan->n_devices + 1; /* slots, scratch, a tile */
-    oly_run *r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles) +
-                                   sizeof(uint64_t) * (size_t)plan->n_inputs);
+    oly_run *r =
+        oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles) +
+                          sizeof(uint64_t) * (size_t)plan->n_inputs + (size_t)(plan->held ? plan->held->n : 0));
     if (r) {
         r->plan = plan;
         r->program = p;
@@ -284,6 +286,7 @@ static oly_run *new_run(oly_program *p)
         r->used = r->owner + cells;
         r->tiles = r->used + most_used;
         r->together.copies = (uint64_t *)(r->tiles + tiles);
+        r->apart = (bool *)(r->together.copies + plan->n_inputs);
         r->together.set = p->set;
         r->tile_bytes = p->tile_bytes;
         r->may_stay_pending = p->may_stay_pending;
@@ -356,6 +359,25 @@ static oly_buffer *donated_buffer(const oly_program *p, const oly_run *r, int sl
     return NULL;
 }
 
+/* Which of the values that may be held once are not in this run: those for one of which memory is donated. */
+static void find_apart(oly_run *r, const int *donated)
+{
+    const oly_plan *plan = r->plan;
+    for (int k = 0; plan->held && k < plan->held->n; k++)
+        r->apart[k] = false;
+    for (int k = 0; plan->held && donated && k < plan->n_outputs; k++) {
+        int number = plan->held->of_slot[plan->output_slot[k]];
+        if (number >= 0 && donated[k] >= 0)
+            r->apart[number] = true;
+    }
+}
+
+static bool is_held_once(const oly_run *r, int slot)
+{
+    int number = r->plan->held ? r->plan->held->of_slot[slot] : -1;
+    return number >= 0 && !r->apart[number];
+}
+
 /* A new buffer for this run on the plan's device d; NULL after a failure, whose size is kept for oly_buffer_fail. */
 static oly_buffer *take_locked(oly_run *r, int d, size_t bytes, size_t *failed)
 {
@@ -390,6 +412,9 @@ static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *faile
             r->base[oly_cell(plan, d, s)] = (char *)scratch->data + plan->slots[s].offset;
         }
     }
+    for (int k = p->slots.end[OLY_SLOT_SCRATCH - 1]; plan->held && k < p->slots.end[OLY_SLOT_SCRATCH]; k++)
+        for (int d = 1, s = p->slots.slot[k]; d < plan->n_devices && is_held_once(r, s); d++)
+            r->base[oly_cell(plan, d, s)] = r->base[oly_cell(plan, 0, s)];
     if (r->tile_bytes && !oly_platform_is_apart() && !(r->tile = take_locked(r, 0, r->tile_bytes, failed)))
         return "a stencil's tiles";
     return NULL;
@@ -417,9 +442,11 @@ static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *c
     for (int k = p->slots.end[OLY_SLOT_POOL - 1]; k < p->slots.end[OLY_SLOT_POOL]; k++) {
         int s = p->slots.slot[k];
         const oly_slot *slot = &plan->slots[s];
+        bool once = is_held_once(r, s);
         for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s);
-            oly_buffer *b = use_locked(r, d, donated_buffer(p, r, s, d, inputs, donated));
+            oly_buffer *b = use_locked(
+                r, d, once && d > 0 ? r->owner[oly_cell(plan, 0, s)] : donated_buffer(p, r, s, d, inputs, donated));
             if (!b && !(b = take_locked(r, d, slot->device_bytes[d], failed)))
                 return "a result";
             r->owner[cell] = b;
@@ -436,6 +463,7 @@ static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *con
 {
     static uint64_t runs; /* under the pool's lock */
     r->number = ++runs;
+    find_apart(r, donated);
     bind_inputs_locked(p, r, inputs);
     const char *missing = bind_scratch_locked(p, r, failed);
     return missing ? missing : bind_results_locked(p, r, inputs, donated, failed);

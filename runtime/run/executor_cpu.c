@@ -10,6 +10,7 @@
 #include "run/fused_reduction.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
+#include "run/held_once.h"
 #include "run/repeated_work.h"
 #include "run/row_blocks.h"
 #include "run/stencil_run.h"
@@ -270,7 +271,15 @@ oly_status oly_compute(oly_run *r, const oly_step *step)
 {
     if (oly_platform_is_late())
         return submit_step(r, step);
-    for (int phase = 0; phase < step->prepared->phases; phase++)
+    const oly_prepared *p = oly_prepared_for(r->plan, r->base, step);
+    if (p != step->prepared) {
+        oly_step once = *step;
+        once.prepared = p;
+        for (int phase = 0; phase < p->phases; phase++)
+            run_spread(r, &once, phase);
+        return OLY_OK;
+    }
+    for (int phase = 0; phase < p->phases; phase++)
         run_spread(r, step, phase);
     const oly_repeats *repeats = step->prepared->repeats;
     return repeats ? oly_run_copies(r, &repeats->prepared, repeats->copies, repeats->n_copies, repeats->work) : OLY_OK;
@@ -393,7 +402,7 @@ static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dt
         sources[k] = (char *)base[g->source_base[k]] + g->source_offset[k];
     void *out = base[g->out_base[0]];
     oly_combine(combiner, dtype, g->in_pairs, g->n_counts, g->counts, sources, out, begin, end);
-    for (int k = 1; k < g->n_outs && begin < end; k++)
+    for (int k = 1; k < g->n_outs && begin < end && base[g->out_base[k]] != out; k++)
         memcpy((char *)base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
                (size_t)(end - begin) * element);
 }

@@ -110,11 +110,13 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
     if (s->prepared && s->prepared->blocks)
         return chain_seconds(r, plan, s);
     const oly_repeats *repeats = s->prepared ? s->prepared->repeats : NULL;
+    bool once = s->prepared && s->prepared->once; /* unless memory for its result is donated */
+    int computing = once ? 1 : repeats ? repeats->n_first : plan->n_devices;
     oly_kernel_work all = {0};
     double chunks = 0, operations = oly_operations_of(s) + (fused ? s->reduce.operand->work : 0);
     for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
         double most = 0;
-        if (!oly_step_has_work(s, d) || (repeats && repeats->first[d] != d))
+        if (!oly_step_has_work(s, d) || (repeats && repeats->first[d] != d) || (once && d > 0))
             continue;
         oly_kernel_work w = work_of_device(r, s, d);
         if (fused) {
@@ -127,11 +129,11 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
             w = (oly_kernel_work){.seconds = share * w.seconds, .read = share * w.read, .written = share * w.written};
         }
         for (int phase = 0; phase < OLY_MOST_PHASES; phase++)
-            most = larger(most, oly_chunks_of_share(plan, s, d, phase));
+            most = larger(most, oly_chunks_of_share(s, d, phase, computing));
         chunks += most;
         oly_add_work(&all, &w);
     }
-    double copied = repeats ? copy_seconds(r, repeats->n_copies, repeats->copies, repeats->work) : 0;
+    double copied = repeats && !once ? copy_seconds(r, repeats->n_copies, repeats->copies, repeats->work) : 0;
     return elsewhere ? r->box : shared_seconds(r, &all, operations, chunks) + copied;
 }
 

@@ -6,6 +6,7 @@
 #include "run/device_order.h"
 #include "run/execute.h"
 #include "run/executor.h"
+#include "run/held_once.h"
 #include "run/loop_replay.h"
 #include "run/messages.h"
 #include "run/replay.h"
@@ -34,7 +35,8 @@ static oly_status run_move(oly_run *r, const oly_step *step)
     const oly_ticket *ticket = step->alone ? &r->ticket : ticket_of(r);
     if (step->exchange)
         OLY_TRY(start(r, step->exchange, ticket, step->starts));
-    OLY_TRY(oly_run_copies(r, step->prepared, step->move.copies, step->move.n_copies, step->work));
+    OLY_TRY(oly_run_copies(r, oly_prepared_for(r->plan, r->base, step), step->move.copies, step->move.n_copies,
+                           step->work));
     return step->exchange && !step->starts ? oly_messages_finish(r, step->exchange, ticket) : OLY_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct oly_run {
     oly_buffer **owner; /* the same; of slots with a buffer of their own */
     oly_buffer **used;  /* [n_used] every buffer of this run, once for each slot and for scratch */
     int n_used;
+    bool *apart;        /* [held->n] of the plan: values of which each device has its own in this run (held_once.h) */
     uint64_t number;    /* of this run among all of this process */
     oly_buffer **tiles; /* [oly_workers_slots()] see tile_memory.h */
     oly_buffer *tile;   /* reserved; one of `used` */

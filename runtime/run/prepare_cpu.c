@@ -6,6 +6,7 @@
 #include "run/compiled_groups.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
+#include "run/held_once.h"
 #include "run/repeated_work.h"
 #include "run/row_blocks.h"
 
@@ -27,11 +28,10 @@ static int reduce_chunks(const oly_step *s, int device, int phase)
 }
 
 /* Chunks that all read the same are not more than the threads that a device has for itself. */
-static int local_chunks(const oly_plan *plan, const oly_step *s, int device, int phase)
+static int local_chunks(const oly_step *s, int device, int phase, int computing)
 {
     const oly_local_work *w = &s->local.device[device];
     int n = w->has_work ? oly_local_chunks(&w->task, phase) : 0;
-    int computing = s->prepared && s->prepared->repeats ? s->prepared->repeats->n_first : plan->n_devices;
     int most = (oly_workers_count() + computing - 1) / computing;
     return n > most && oly_local_chunks_read_all(&w->task) ? most : n;
 }
@@ -41,12 +41,12 @@ static int gemm_chunks(const oly_gemm_work *w)
     return !w->has_work ? 0 : w->parts ? w->n_parts : oly_gemm_chunks(&w->task);
 }
 
-int oly_chunks_of_share(const oly_plan *plan, const oly_step *s, int device, int phase)
+int oly_chunks_of_share(const oly_step *s, int device, int phase, int computing)
 {
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_chunks(s, device);
     case OLY_STEP_REDUCE: return reduce_chunks(s, device, phase);
-    case OLY_STEP_LOCAL: return local_chunks(plan, s, device, phase);
+    case OLY_STEP_LOCAL: return local_chunks(s, device, phase, computing);
     case OLY_STEP_CALL: return s->call.device[device].has_work;
     case OLY_STEP_GEMM: return gemm_chunks(&s->gemm.device[device]);
     default: return 0;
@@ -62,6 +62,7 @@ static oly_status no_memory(void)
 
 static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared *made)
 {
+    int computing = made->repeats ? made->repeats->n_first : plan->n_devices;
     int most = s->kind == OLY_STEP_REDUCE ? 2 : s->kind == OLY_STEP_LOCAL ? OLY_MOST_PHASES : 1;
     for (int phase = 0; phase < most; phase++) {
         int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
@@ -69,7 +70,7 @@ static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared
             return no_memory();
         for (int d = 0; d < plan->n_devices; d++)
             if (!made->repeats || made->repeats->first[d] == d)
-                made->total[phase] += chunks[d] = oly_chunks_of_share(plan, s, d, phase);
+                made->total[phase] += chunks[d] = oly_chunks_of_share(s, d, phase, computing);
         made->chunks[phase] = chunks;
         made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
         if (phase > 0 && made->total[phase] == 0)
@@ -261,7 +262,10 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
 
 oly_status oly_executor_prepare(oly_plan *plan)
 {
-    return oly_platform_get()->computes ? prepare_block(plan, plan->main) : OLY_OK;
+    if (!oly_platform_get()->computes)
+        return OLY_OK;
+    OLY_TRY(prepare_block(plan, plan->main));
+    return oly_find_held_once(plan);
 }
 
 oly_status oly_executor_prepare_level(const oly_plan *plan, oly_reduction_level *level)

@@ -36,6 +36,9 @@ typedef struct oly_prepared {
     const struct oly_step *convolution;  /* of the copies that GPUs launch with it (cuda/features_last.h); NULL: none */
     const struct oly_repeats
         *repeats; /* of a step that one device computes for several (repeated_work.h); NULL: none does */
+    const struct oly_prepared
+        *once;     /* for runs in which its results are held once (held_once.h); NULL: there are none */
+    int once_slot; /* one of these */
     struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */
@@ -49,6 +52,6 @@ static inline double oly_operations_of(const oly_step *s)
     return s->kind == OLY_STEP_GEMM ? s->work / 8 : s->work;
 }
 
-/* The chunks of a device's share of a step that computes, in one phase. */
-int oly_chunks_of_share(const oly_plan *plan, const oly_step *s, int device, int phase);
+/* The chunks of a device's share of a step that computes, in one phase, where so many devices compute at once. */
+int oly_chunks_of_share(const oly_step *s, int device, int phase, int computing);
 #endif

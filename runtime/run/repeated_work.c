@@ -275,6 +275,18 @@ static bool may_repeat(const oly_plan *plan, const oly_step *s)
            oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) && !oly_platform_is_late() && !oly_platform_is_apart();
 }
 
+bool oly_computes_alike(const oly_plan *plan, const oly_step *s)
+{
+    bool computes =
+        s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL || s->kind == OLY_STEP_GEMM;
+    if (!computes || !may_repeat(plan, s))
+        return false;
+    for (int d = 0; d < plan->n_devices; d++)
+        if (!oly_step_has_work(s, d) || !is_same_work(plan, s, 0, d))
+            return false;
+    return true;
+}
+
 /* The first device that computes the same as device d: d itself, or one before it. */
 static int first_alike(const oly_plan *plan, const oly_step *s, int d)
 {
@@ -287,6 +299,8 @@ static int first_alike(const oly_plan *plan, const oly_step *s, int d)
 int oly_served_devices(const oly_plan *plan, const oly_step *s)
 {
     int n = 0;
+    if (s->kind != OLY_STEP_MOVE && s->prepared && s->prepared->once)
+        return plan->n_devices - 1;
     for (int d = 0; d < plan->n_devices && may_repeat(plan, s); d++)
         n += first_alike(plan, s, d) != d;
     return n;

@@ -15,8 +15,10 @@ typedef struct oly_repeats {
     double work;           /* elements copied */
 } oly_repeats;
 
+/* Do all devices compute the same? */
+bool oly_computes_alike(const oly_plan *plan, const oly_step *s);
 /* In the plan's arena. *found: NULL: every device computes for itself. fails OLY_MEMORY. */
 oly_status oly_find_repeats(oly_plan *plan, const oly_step *s, const oly_repeats **found);
-/* How many devices get such copies, of any step. For explanations. */
+/* How many devices get such copies of a step's results, or read the same memory (held_once.h). For explanations. */
 int oly_served_devices(const oly_plan *plan, const oly_step *s);
 #endif

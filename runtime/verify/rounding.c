@@ -196,6 +196,8 @@ oly_status oly_rounding_disturb(oly_held *x, const oly_held *magnitude, double u
     }
     oly_queue_drain();
     for (int s = 0; s < x->n_shards; s++) {
+        if (s > 0 && x->shard[s] == x->shard[0]) /* held once for all devices */
+            continue;
         w.box = oly_layout_box(&l, positions[s]);
         OLY_TRY(disturb_shard(&w, x->shard[s], magnitude ? magnitude->shard[s] : NULL));
     }

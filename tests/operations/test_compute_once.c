@@ -110,7 +110,7 @@ static char *shards_of(const kind *k, size_t *bytes, bool *once)
         in[n] = *k->in[n], n++;
     oly_fn f = oly_jit(k->f, n, 1);
     char *steps = check_steps(f, n, in), *all = NULL;
-    *once = strstr(steps, "computed once, copied to") != NULL;
+    *once = strstr(steps, "computed once, shared with") != NULL;
     free(steps);
     *bytes = 0;
     for (int times = 0; times < 2; times++) /* the second call takes the memory of the first */
@@ -196,7 +196,7 @@ static void what_is_copied_is_as_much_as_is_computed(void **state)
     OLY_SCOPE
     {
         mesh = oly_make_mesh("x=8");
-        oly_array in[] = {replicated(oly_zeros(OLY_FLOAT32, 2000, 1000)), replicated(oly_ones(OLY_FLOAT32, 1, 1000)),
+        oly_array in[] = {replicated(oly_zeros(OLY_FLOAT32, 20, 500)), replicated(oly_ones(OLY_FLOAT32, 1, 500)),
                           replicated(oly_full(5, OLY_INT32)), replicated(oly_full(0, OLY_INT32))};
         oly_array many[] = {replicated(oly_zeros(OLY_FLOAT32, 1000)),
                             replicated(oly_random_randint(oly_random_key(3), OLY_INT32, 0, 1000, 100000))};
@@ -209,12 +209,140 @@ static void what_is_copied_is_as_much_as_is_computed(void **state)
     oly_finalize();
 }
 
+/* -- held once ---------------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 700, COLUMNS = 60 }; /* more than 64 KiB */
+
+static oly_array table_of(double start)
+{
+    return replicated(oly_reshape(oly_sin(oly_add(oly_arange(ROWS * COLUMNS, OLY_FLOAT32), start)), ROWS, COLUMNS));
+}
+
+/* Have all devices of this process the same memory of the array? */
+static bool is_held_once(oly_array x)
+{
+    const void *first = NULL;
+    int n = 0, same = 0;
+    OLY_FOR_EACH_SHARD(s, x)
+    {
+        first = first ? first : s.memory;
+        same += s.memory == first;
+        n++;
+    }
+    return same == n;
+}
+
+FUNCTION(gathered, oly_take(in[0], in[1], 0, NULL))
+FUNCTION(marked, oly_at_add(in[0], OLY_INDEXES(in[1]), oly_take(in[0], in[1], 0, NULL)))
+FUNCTION(from_zeros,
+         oly_at_add(oly_zeros(OLY_FLOAT32, ROWS, COLUMNS), OLY_INDEXES(in[1]), oly_take(in[0], in[1], 0, NULL)))
+FUNCTION(doubled, oly_add(oly_mul(in[0], 2), 1))
+FUNCTION(chained, oly_mul(oly_at_set(oly_sub(oly_take(in[0], in[1], 0, NULL), 3), OLY_INDEXES(in[1]), 1),
+                          oly_take(in[0], in[1], 0, NULL)))
+
+static void halve(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    c[0] = oly_add(oly_mul(c[0], 0.5), 1);
+}
+/* The loop has the memory of what it begins with. */
+static void in_loop(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array c[] = {oly_mul(in[0], 2)};
+    oly_fori(0, 5, halve, 1, c, NULL);
+    out[0] = c[0];
+}
+
+typedef struct held_case {
+    const char *name;
+    oly_function f;
+    bool once;
+} held_case;
+
+static void values_are_held_once(void **state)
+{
+    (void)state;
+    static const held_case cases[] = {
+        {"rows", gathered, true},   {"sums", marked, true},     {"sums from zeros", from_zeros, true},
+        {"numbers", doubled, true}, {"a chain", chained, true}, {"a loop", in_loop, false}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    float *plain[CASES] = {NULL};
+    for (int way = 0; way < 2; way++) {
+        begin(way ? NULL : "compute-once");
+        unsetenv("OLYMPUS_COMPUTE_ONCE");
+        oly_finalize();
+        oly_init(NULL, NULL);
+        mesh = oly_make_mesh("x=8");
+        OLY_SCOPE
+        {
+            bool several = oly_local_device_count() > 1;
+            oly_array table = table_of(0),
+                      rows = replicated(oly_random_randint(oly_random_key(3), OLY_INT32, 0, ROWS, ROWS));
+            assert_true(is_held_once(table) == (way || !several));
+            for (int k = 0; k < CASES; k++) {
+                oly_array out = NULL;
+                oly_fn f = oly_jit(cases[k].f, 2, 1);
+                for (int times = 0; times < 3; times++)
+                    assert_int_equal(oly_call(f, OLY_IN(table, rows), OLY_OUT(out)), OLY_OK);
+                assert_true(is_held_once(out) == ((way && cases[k].once) || !several));
+                plain[k] = plain[k] ? plain[k] : malloc(sizeof **plain * ROWS * COLUMNS);
+                OLY_FOR_EACH_SHARD(s, out)
+                {
+                    if (way == 0)
+                        memcpy(plain[k], s.memory, sizeof **plain * ROWS * COLUMNS);
+                    else if (memcmp(plain[k], s.memory, sizeof **plain * ROWS * COLUMNS) != 0)
+                        fail_msg("%s differ", cases[k].name);
+                }
+            }
+        }
+        oly_finalize();
+    }
+    for (int k = 0; k < CASES; k++)
+        free(plain[k]);
+}
+
+/* Memory that is donated is taken over by each device for itself, and what is held once is left alone. */
+static void donated_values(void **state)
+{
+    (void)state;
+    begin(NULL);
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+    oly_finalize();
+    oly_init(NULL, NULL);
+    mesh = oly_make_mesh("x=8");
+    OLY_SCOPE
+    {
+        float *a = malloc(sizeof *a * ROWS * COLUMNS), *b = malloc(sizeof *b * ROWS * COLUMNS);
+        oly_array table = table_of(1), kept = table_of(1), rows = replicated(oly_mod(oly_arange(ROWS, OLY_INT32), 50));
+        oly_fn f = oly_jit(marked, 2, 1);
+        oly_array x = kept;
+        for (int times = 0; times < 4; times++) {
+            oly_array next = NULL;
+            assert_int_equal(oly_call(f, OLY_IN(x, rows), OLY_OUT(next)), OLY_OK);
+            assert_int_equal(oly_call(f, OLY_IN(table, rows), OLY_OUT(table)), OLY_OK);
+            assert_true(oly_local_device_count() == 1 || !is_held_once(table));
+            x = next;
+        }
+        oly_get(x, a, sizeof *a * ROWS * COLUMNS);
+        OLY_FOR_EACH_SHARD(s, table) assert_memory_equal(a, s.memory, sizeof *a * ROWS * COLUMNS);
+        oly_get(kept, b, sizeof *b * ROWS * COLUMNS);
+        oly_get(table_of(1), a, sizeof *a * ROWS * COLUMNS);
+        assert_memory_equal(a, b, sizeof *a * ROWS * COLUMNS);
+        free(a);
+        free(b);
+    }
+    oly_finalize();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_device_has_the_same, end),
         cmocka_unit_test_teardown(sums_that_are_not_complete, end),
         cmocka_unit_test_teardown(what_is_copied_is_as_much_as_is_computed, end),
+        cmocka_unit_test_teardown(values_are_held_once, end),
+        cmocka_unit_test_teardown(donated_values, end),
     };
     return CHECK_MAIN(tests);
 }

@@ -118,7 +118,7 @@ void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts)
     if (ts->on_host)
         oly_text_add(t, "   [on the host]");
     if (ts->served)
-        oly_text_add(t, "   [computed once, copied to %d device%s]", ts->served, plural(ts->served));
+        oly_text_add(t, "   [computed once, shared with %d device%s]", ts->served, plural(ts->served));
     site_text(t, told, s->node);
 }
 

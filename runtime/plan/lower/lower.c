@@ -433,15 +433,8 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
     return OLY_OK;
 }
 
-/* A constant operand (such as a broadcast number) is stored first. */
-oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+oly_status oly_read_slot(oly_planner *p, const oly_layout *l, int slot, oly_reading *reading)
 {
-    oly_region r = oly_region_of_layout(l);
-    OLY_TRY(oly_read_operand(p, f, n, &r, reading));
-    if (!reading->constant)
-        return OLY_OK;
-    int slot;
-    OLY_TRY(oly_materialise(p, f, n, l, &slot));
     *reading = (oly_reading){0};
     reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
     OLY_PLAN_CHECK(reading->place);
@@ -455,6 +448,18 @@ oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const
         oly_contiguous_strides(&b, reading->place[d].stride);
     }
     return OLY_OK;
+}
+
+/* A constant operand (such as a broadcast number) is stored first. */
+oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+{
+    oly_region r = oly_region_of_layout(l);
+    OLY_TRY(oly_read_operand(p, f, n, &r, reading));
+    if (!reading->constant)
+        return OLY_OK;
+    int slot;
+    OLY_TRY(oly_materialise(p, f, n, l, &slot));
+    return oly_read_slot(p, l, slot, reading);
 }
 
 /* Does every device have exactly one element of each reduced dimension, in an input of the plan? Then that element

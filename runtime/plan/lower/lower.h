@@ -8,6 +8,8 @@
 /* -- lower*.c -- */
 /* oly_read_operand for a layout; a constant operand (such as a broadcast number) is stored first. */
 oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
+/* What the layout's part of a slot holds. */
+oly_status oly_read_slot(oly_planner *p, const oly_layout *l, int slot, oly_reading *reading);
 oly_status oly_lower_node(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f); /* lowering_order.c: all nodes */
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);

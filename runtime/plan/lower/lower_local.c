@@ -6,6 +6,7 @@
 #include "plan/lower/lower_local.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
+#include "core/optimisation.h"
 #include "graph/factors.h"
 #include <string.h>
 
@@ -281,6 +282,53 @@ oly_status oly_adds_to_sum(oly_planner *p, oly_frame *f, const oly_node *n, bool
     return OLY_OK;
 }
 
+static bool is_number(const oly_node *n)
+{
+    while (oly_ops[n->op].lowering == OLY_LOWER_VIEW)
+        n = n->in[0];
+    return oly_is_constant(n);
+}
+
+/* The result begins as a number that has no memory: it is written where the result will be. *done: that was so. */
+static oly_status begin_with_number(oly_planner *p, oly_frame *f, const oly_node *n, oly_local_step *s, bool *done)
+{
+    oly_reading first = {0};
+    oly_region r = oly_region_of_layout(&s->in[0]);
+    *done = false;
+    if (!oly_local_writes_parts(n) || !oly_layout_equal(&s->in[0], &s->out) ||
+        !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE) || !is_number(n->in[0]))
+        return OLY_OK;
+    OLY_TRY(oly_read_operand(p, f, n->in[0], &r, &first));
+    if (!first.constant)
+        return OLY_OK;
+    for (int k = 1; k < n->n_in; k++)
+        OLY_TRY(oly_read_array(p, f, n->in[k], &s->in[k], &s->reading[k]));
+    OLY_TRY(oly_settle(p, f, n, &s->out));
+    int slot = oly_value_of(f, n)->slot;
+    OLY_TRY(oly_fill(p, f, first.constant, n, &s->out, slot));
+    *done = true;
+    return oly_read_slot(p, &s->out, slot, &s->reading[0]);
+}
+
+/* Where the result is, and the operands, which are read. */
+static oly_status place_all(oly_planner *p, oly_frame *f, const oly_node *n, oly_local_step *s)
+{
+    oly_value *v = oly_value_of(f, n);
+    bool done, in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
+    if (!in_place) {
+        OLY_TRY(begin_with_number(p, f, n, s, &done));
+        if (done)
+            return OLY_OK;
+    }
+    OLY_TRY(oly_local_read_operands(p, f, s));
+    if (!in_place)
+        return oly_settle(p, f, n, &s->out);
+    OLY_TRY(oly_set_layout(p, v, &s->out));
+    v->block = f->block;
+    v->slot = oly_value_of(f, n->in[0])->slot;
+    return OLY_OK;
+}
+
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_local_step *s;
@@ -291,21 +339,12 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_TRY(oly_lower_partial(p, f, n, s, &done));
     if (done)
         return OLY_OK;
-    oly_value *v = oly_value_of(f, n);
     if (oly_local_writes_parts(n))
         OLY_TRY(oly_reduce_now(p, f, n->in[0]));
-    bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
-    OLY_TRY(oly_local_read_operands(p, f, s));
+    OLY_TRY(place_all(p, f, n, s));
     s->replicated = true;
     for (int k = 0; k < n->n_in; k++)
         s->replicated = s->replicated && !oly_value_of(f, n->in[k])->waits;
-    if (in_place) {
-        OLY_TRY(oly_set_layout(p, v, &s->out));
-        v->block = f->block;
-        v->slot = oly_value_of(f, n->in[0])->slot;
-    } else {
-        OLY_TRY(oly_settle(p, f, n, &s->out));
-    }
-    s->slot = v->slot;
+    s->slot = oly_value_of(f, n)->slot;
     return oly_local_step_add(p, f, s);
 }

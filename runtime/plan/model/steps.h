@@ -331,6 +331,8 @@ typedef struct oly_plan {
     oly_slot *slots;
     size_t scratch_bytes;         /* the maximum over devices */
     const size_t *device_scratch; /* [n_devices] bytes of each */
+    const struct oly_held_once
+        *held; /* what the executor holds once for all devices (run/held_once.h); NULL: nothing */
     oly_block *main;
     int n_steps;       /* in all blocks */
     int64_t looked_at; /* shared parts of blocks and pieces of reductions examined: a measure of planning work */

@@ -349,6 +349,7 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
         work[d].box.rank = b.rank;
         for (int k = 0; k < b.rank; k++)
             work[d].box.extent[k] = b.hi[k] - b.lo[k];
+        memcpy(work[d].box.origin, b.lo, sizeof *b.lo * (size_t)b.rank);
         work[d].stores = store;
         work[d].has_work = oly_box_count(&b) > 0;
         total += (double)oly_box_count(&b);
@@ -358,6 +359,7 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
     s->tile.program = program;
     s->tile.device = work;
     s->work = total;
+    s->replicated = true;
     return OLY_OK;
 }
 
