@@ -47,4 +47,7 @@ size_t oly_code_parts_write(const oly_tile_program *program, const oly_code_form
  * the same memory is read for the last time. */
 bool oly_code_parts_run(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
                         const oly_code_box *b);
+/* A box without counters that is one row of n elements; first[]: of loads, then of stores. */
+bool oly_code_parts_run_row(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
+                            char *const *first, int64_t n);
 #endif

@@ -15,11 +15,12 @@ typedef struct running {
     size_t slot_bytes;
 } running;
 
-static bool overwrites(const oly_code_parts *parts, const oly_tile_program *p, const oly_code_box *b)
+/* base: of loads, then of stores. */
+static bool overwrites(const oly_code_parts *parts, const oly_tile_program *p, char *const *base)
 {
-    for (int s = p->n_loads; s < b->n_memory; s++)
+    for (int s = p->n_loads; s < p->n_loads + p->n_stores; s++)
         for (int l = 0; l < p->n_loads; l++)
-            if (b->base[l] == b->base[s] && parts->last_read[l] > parts->written[s])
+            if (base[l] == base[s] && parts->last_read[l] > parts->written[s])
                 return true;
     return false;
 }
@@ -69,20 +70,33 @@ static void run_part(const running *r, const oly_code_part *part, oly_code_call 
                              part->once ? 1 : (int)(to - from), address(r, &place[n_in], from), in);
 }
 
+/* The row of n elements whose first ones are r->operand[]. */
+static void run_row(const running *r, int64_t n, int64_t piece)
+{
+    oly_code_call call;
+    memset(call.step, 0, sizeof call.step);
+    call.common = oly_code_table();
+    for (int64_t from = 0; from < n; from += piece)
+        for (int k = 0; k < r->parts->n_parts; k++)
+            run_part(r, &r->parts->part[k], &call, from, from + piece < n ? from + piece : n);
+}
+
+static size_t slot_bytes(const oly_code_parts *parts, int64_t piece)
+{
+    return ((size_t)piece * (size_t)parts->slot_element + 63) / 64 * 64;
+}
+
 bool oly_code_parts_run(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
                         const oly_code_box *b)
 {
     char memory[MEMORY_BYTES] __attribute__((aligned(64)));
-    oly_code_call call;
     int64_t rows = 1, n = b->extent[b->rank - 1], piece = piece_of(parts, n);
-    if ((b->rank > 1 && n < SHORT_ROW) || overwrites(parts, program, b))
+    if ((b->rank > 1 && n < SHORT_ROW) || overwrites(parts, program, b->base))
         return false;
     for (int d = 0; d < b->rank - 1; d++)
         rows *= b->extent[d];
     running r = {.parts = parts, .code = code, .program = program, .memory = memory};
-    r.slot_bytes = ((size_t)piece * (size_t)parts->slot_element + 63) / 64 * 64;
-    memset(call.step, 0, sizeof call.step);
-    call.common = oly_code_table();
+    r.slot_bytes = slot_bytes(parts, piece);
     for (int64_t row = 0; row < rows; row++) {
         int64_t rest = row;
         memcpy(r.operand, b->base, sizeof *r.operand * (size_t)b->n_operands);
@@ -92,11 +106,25 @@ bool oly_code_parts_run(const oly_code_parts *parts, const uint8_t *code, const 
             for (int k = 0; at && k < b->n_operands; k++)
                 r.operand[k] = (char *)((uintptr_t)r.operand[k] + (uintptr_t)(at * b->stride[k][d]));
         }
-        for (int64_t from = 0; from < n; from += piece) {
-            int64_t to = from + piece < n ? from + piece : n;
-            for (int k = 0; k < parts->n_parts; k++)
-                run_part(&r, &parts->part[k], &call, from, to);
-        }
+        run_row(&r, n, piece);
     }
+    return true;
+}
+
+bool oly_code_parts_run_row(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
+                            char *const *first, int64_t n)
+{
+    char memory[MEMORY_BYTES] __attribute__((aligned(64)));
+    if (overwrites(parts, program, first))
+        return false;
+    running r;
+    r.parts = parts;
+    r.code = code;
+    r.program = program;
+    r.memory = memory;
+    memcpy(r.operand, first, sizeof *first * (size_t)(program->n_loads + program->n_stores));
+    int64_t piece = piece_of(parts, n);
+    r.slot_bytes = slot_bytes(parts, piece);
+    run_row(&r, n, piece);
     return true;
 }

@@ -85,6 +85,8 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
                                     const void *) = {
     [1] = look_up_1, [2] = look_up_2, [4] = look_up_4, [8] = look_up_8, [16] = look_up_16};
 
+/* One element after the other: instructions that gather are slower on many processors. */
+#define BY_ONE __asm__ volatile("")
 /* The same where all n indexes are in [low, high) and side by side, which is tested first: the usual case. False: they are not. */
 #define LOOK_UP_INSIDE(size, T, I)                                                                                     \
     static bool look_up_##size##_##I(int64_t n, void *to, const void *from, const void *indexes, int64_t low,          \
@@ -101,11 +103,17 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
         if (least < low || most >= high)                                                                               \
             return false;                                                                                              \
         if (stride == 1)                                                                                               \
-            for (int64_t j = 0; j < n; j++)                                                                            \
+            _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
+            {                                                                                                          \
                 y[j] = x[index[j] - origin];                                                                           \
+                BY_ONE;                                                                                                \
+            }                                                                                                          \
         else                                                                                                           \
-            for (int64_t j = 0; j < n; j++)                                                                            \
+            _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
+            {                                                                                                          \
                 y[j] = x[(index[j] - origin) * stride];                                                                \
+                BY_ONE;                                                                                                \
+            }                                                                                                          \
         return true;                                                                                                   \
     }
 #define LOOK_UP_BOTH(size, T) LOOK_UP_INSIDE(size, T, int32_t) LOOK_UP_INSIDE(size, T, int64_t)
@@ -235,8 +243,11 @@ static bool are_across(const oly_positions *p, int64_t dense)
             most = index[j] > most ? index[j] : most;                                                                  \
         }                                                                                                              \
         if (least >= low && most < high) {                                                                             \
-            for (int64_t j = 0; j < n; j++)                                                                            \
+            _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
+            {                                                                                                          \
                 to[j] = from[(index[j] - origin) * stride + j];                                                        \
+                BY_ONE;                                                                                                \
+            }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
         for (int64_t j = 0; j < n; j++) {                                                                              \
@@ -293,7 +304,9 @@ static look_across *const look_across_of[17][2] = {ACROSS_CELL(1), ACROSS_CELL(2
 
 enum {
     ROWS_AHEAD = 8,
-    BYTES_AHEAD = 512
+    BYTES_AHEAD = 512,
+    SHORT_ROWS_AHEAD = 24,
+    SHORT_ROW_BYTES = 64
 }; /* that are fetched before they are needed: processors do not guess where they are */
 
 /* n bytes, at least one T and at most two: the ranges may overlap. */
@@ -322,6 +335,58 @@ static inline void copy_few(char *to, const char *from, int64_t n)
         for (int64_t i = 0; i < n; i++)
             to[i] = from[i];
     }
+}
+
+/* Rows of at most 64 bytes where all n indexes are in [low, high) and side by side, which is tested first. stride: bytes between rows of the
+ * array. False: they are not. */
+#define COPY_ROWS(bytes)                                                                                               \
+    for (int64_t j = 0; j < n; j++, to += (bytes)) {                                                                   \
+        int64_t ahead = j + SHORT_ROWS_AHEAD < n ? j + SHORT_ROWS_AHEAD : n - 1;                                       \
+        __builtin_prefetch(from + (index[ahead] - origin) * stride, 0);                                                \
+        memcpy(to, from + (index[j] - origin) * stride, bytes);                                                        \
+    }                                                                                                                  \
+    return true
+#define LOOK_ROWS(I)                                                                                                   \
+    static bool look_rows_##I(int64_t n, char *to, const char *from, const void *indexes, int64_t low, int64_t high,   \
+                              int64_t origin, int64_t stride, int64_t row)                                             \
+    {                                                                                                                  \
+        const I *index = indexes;                                                                                      \
+        I least = index[0], most = index[0];                                                                           \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            least = index[j] < least ? index[j] : least;                                                               \
+            most = index[j] > most ? index[j] : most;                                                                  \
+        }                                                                                                              \
+        if (least < low || most >= high)                                                                               \
+            return false;                                                                                              \
+        switch (row) {                                                                                                 \
+        case 2: COPY_ROWS(2);                                                                                          \
+        case 4: COPY_ROWS(4);                                                                                          \
+        case 8: COPY_ROWS(8);                                                                                          \
+        case 12: COPY_ROWS(12);                                                                                        \
+        case 16: COPY_ROWS(16);                                                                                        \
+        case 24: COPY_ROWS(24);                                                                                        \
+        case 32: COPY_ROWS(32);                                                                                        \
+        case 48: COPY_ROWS(48);                                                                                        \
+        case 64: COPY_ROWS(64);                                                                                        \
+        default: break;                                                                                                \
+        }                                                                                                              \
+        for (int64_t j = 0; j < n; j++, to += row)                                                                     \
+            copy_few(to, from + (index[j] - origin) * stride, row);                                                    \
+        return true;                                                                                                   \
+    }
+LOOK_ROWS(int32_t)
+LOOK_ROWS(int64_t)
+
+/* Short rows from position k on, if all are here; false: nothing is done. */
+static bool look_rows(const oly_positions *p, int64_t k, int64_t n, int64_t row, int64_t bytes, char *to,
+                      const char *from)
+{
+    const void *index = oly_positions_indexes(p, k);
+    const oly_index_axis *x = &p->axis[0];
+    if (!index || n == 0 || row > SHORT_ROW_BYTES || oly_positions_step(p, x->at->stride) != 1)
+        return false;
+    return (x->at->dtype == OLY_INT64 ? look_rows_int64_t : look_rows_int32_t)(
+        n, to, from + oly_positions_batch(p, k) * bytes, index, x->low, x->high, x->origin, x->stride * bytes, row);
 }
 
 /* n rows of consecutive elements; others: what is written where there is none. */
@@ -376,6 +441,10 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
         int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
         if (dense == 1 && look_up(&positions, k, n, bytes, to, in[0])) {
+            k += n;
+            continue;
+        }
+        if (dense > 1 && rows && look_rows(&positions, k, n, dense * bytes, bytes, to, in[0])) {
             k += n;
             continue;
         }

@@ -307,7 +307,7 @@ static void count_run(entry *e)
 /* Of a box that is one row without counters. */
 static void note(oly_group_known *known, const entry *e, const oly_code_box *b)
 {
-    if (b->rank > 1 || b->n_operands > b->n_memory || e->parts)
+    if (b->rank > 1 || b->n_operands > b->n_memory)
         return;
     atomic_store_explicit(&known->n, b->extent[0], memory_order_relaxed);
     atomic_store_explicit(&known->code, (uint64_t)atomic_load(&e->generation) << 32 | (uint64_t)(e - table + 1),
@@ -327,8 +327,6 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_tile_run(p, box, loads, stores, 0, 1);
         return;
     }
-    if (known)
-        note(known, e, &b);
     bool runs = true;
     if (e->parts)
         runs = oly_code_parts_run(e->parts, (const uint8_t *)(uintptr_t)e->code, p, &b);
@@ -336,6 +334,8 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_code_run(e->code, &e->outline, p, &b, 0, 1);
     if (runs)
         count_run(e);
+    if (runs && known)
+        note(known, e, &b);
     atomic_fetch_sub(&e->users, 1);
     if (!runs)
         oly_tile_run(p, box, loads, stores, 0, 1);
@@ -349,11 +349,13 @@ bool oly_group_run_known(oly_group_known *known, char *const *first)
     entry *e = &table[(uint32_t)code - 1];
     atomic_fetch_add(&e->users, 1);
     bool is_it = atomic_load(&e->state) == READY && atomic_load(&e->generation) == code >> 32;
-    if (is_it) {
-        oly_code_run_row(e->code, &e->outline, known->program, first,
-                         atomic_load_explicit(&known->n, memory_order_relaxed));
+    int64_t n = atomic_load_explicit(&known->n, memory_order_relaxed);
+    if (is_it && e->parts)
+        is_it = oly_code_parts_run_row(e->parts, (const uint8_t *)(uintptr_t)e->code, known->program, first, n);
+    else if (is_it)
+        oly_code_run_row(e->code, &e->outline, known->program, first, n);
+    if (is_it)
         count_run(e);
-    }
     atomic_fetch_sub(&e->users, 1);
     return is_it;
 }
