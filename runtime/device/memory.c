@@ -231,6 +231,7 @@ static oly_buffer *take_locked(int device, size_t bytes, int line, bool may_wait
     if (pool.statistics.in_use_bytes > pool.statistics.peak_bytes)
         pool.statistics.peak_bytes = pool.statistics.in_use_bytes;
     b->bytes = bytes;
+    b->devices = 1;
     return b;
 }
 
@@ -403,6 +404,11 @@ void oly_buffer_hold_locked(oly_buffer *b)
 bool oly_buffer_is_sole_locked(const oly_buffer *b, int device, uint64_t call)
 {
     return b->handles == 1 && b->line == device && b->latest == call && b->uses == 1;
+}
+
+bool oly_buffer_is_theirs_locked(const oly_buffer *b, int devices, uint64_t call)
+{
+    return b->devices == devices && b->handles == devices && b->latest == call && b->uses == devices;
 }
 
 void oly_buffer_settle_locked(oly_buffer *b)

@@ -23,6 +23,7 @@ typedef struct oly_buffer {
     int handles;
     int calls;       /* queued or running */
     int line;        /* the local device on which all those calls are; OLY_NO_LINE, OLY_SEVERAL_LINES */
+    int devices;     /* for which the call that made it held it; no others ever have */
     bool spent;      /* no handle will read it again, only calls that are already queued */
     uint8_t memory;  /* of the platform; never changes */
     uint64_t latest; /* number of the last call that used it, and how often that call names it */
@@ -75,6 +76,8 @@ void oly_buffer_hold_locked(oly_buffer *b);
 /* May this call, which uses it on this device, overwrite it? If a single handle holds it and donates it, the call names
  * it once, and all other calls that use it come before on the device. */
 bool oly_buffer_is_sole_locked(const oly_buffer *b, int device, uint64_t call);
+/* The same of a buffer that as many devices hold together, all of which the call uses. */
+bool oly_buffer_is_theirs_locked(const oly_buffer *b, int devices, uint64_t call);
 void oly_buffer_settle_locked(oly_buffer *b); /* its calls are queued: later ones may take it if it has no handle */
 void oly_buffer_done_locked(oly_buffer *b);   /* one call less */
 

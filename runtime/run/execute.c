@@ -359,15 +359,26 @@ static oly_buffer *donated_buffer(const oly_program *p, const oly_run *r, int sl
     return NULL;
 }
 
-/* Which of the values that may be held once are not in this run: those for one of which memory is donated. */
-static void find_apart(oly_run *r, const int *donated)
+/* The buffer of an input that all devices of the plan hold together; NULL: they do not. */
+static oly_buffer *buffer_of_all(const oly_program *p, int input, oly_buffer *const *const *inputs)
+{
+    const int *shard = p->input_shard[input];
+    oly_buffer *b = shard[0] < 0 ? NULL : inputs[input][shard[0]];
+    for (int d = 1; d < p->plan->n_devices; d++)
+        if (shard[d] < 0 || inputs[input][shard[d]] != b)
+            return NULL;
+    return b;
+}
+
+/* Which of the values that may be held once are not in this run: those for one of which each device donates memory of its own. */
+static void find_apart(oly_run *r, oly_buffer *const *const *inputs, const int *donated)
 {
     const oly_plan *plan = r->plan;
     for (int k = 0; plan->held && k < plan->held->n; k++)
         r->apart[k] = false;
     for (int k = 0; plan->held && donated && k < plan->n_outputs; k++) {
         int number = plan->held->of_slot[plan->output_slot[k]];
-        if (number >= 0 && donated[k] >= 0)
+        if (number >= 0 && donated[k] >= 0 && !buffer_of_all(r->program, donated[k], inputs))
             r->apart[number] = true;
     }
 }
@@ -376,6 +387,20 @@ static bool is_held_once(const oly_run *r, int slot)
 {
     int number = r->plan->held ? r->plan->held->of_slot[slot] : -1;
     return number >= 0 && !r->apart[number];
+}
+
+/* The donated buffer that a result held once may take over: all devices of the plan hold it together, and nobody else does. Calls that use
+ * it are queued on some of these devices, all before this one. */
+static oly_buffer *donated_by_all(const oly_program *p, const oly_run *r, int slot, oly_buffer *const *const *inputs,
+                                  const int *donated)
+{
+    const oly_plan *plan = p->plan;
+    for (int k = 0; donated && k < plan->n_outputs; k++) {
+        oly_buffer *b = plan->output_slot[k] == slot && donated[k] >= 0 ? buffer_of_all(p, donated[k], inputs) : NULL;
+        if (b && oly_buffer_is_theirs_locked(b, plan->n_devices, r->number) && may_take_locked(p, k, donated[k]))
+            return b;
+    }
+    return NULL;
 }
 
 /* A new buffer for this run on the plan's device d; NULL after a failure, whose size is kept for oly_buffer_fail. */
@@ -445,10 +470,14 @@ static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *c
         bool once = is_held_once(r, s);
         for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s);
-            oly_buffer *b = use_locked(
-                r, d, once && d > 0 ? r->owner[oly_cell(plan, 0, s)] : donated_buffer(p, r, s, d, inputs, donated));
+            oly_buffer *taken = !once   ? donated_buffer(p, r, s, d, inputs, donated)
+                                : d > 0 ? r->owner[oly_cell(plan, 0, s)]
+                                        : donated_by_all(p, r, s, inputs, donated);
+            oly_buffer *b = use_locked(r, d, taken);
             if (!b && !(b = take_locked(r, d, slot->device_bytes[d], failed)))
                 return "a result";
+            if (!taken && once)
+                b->devices = plan->n_devices;
             r->owner[cell] = b;
             r->base[cell] = b->data;
         }
@@ -463,7 +492,7 @@ static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *con
 {
     static uint64_t runs; /* under the pool's lock */
     r->number = ++runs;
-    find_apart(r, donated);
+    find_apart(r, inputs, donated);
     bind_inputs_locked(p, r, inputs);
     const char *missing = bind_scratch_locked(p, r, failed);
     return missing ? missing : bind_results_locked(p, r, inputs, donated, failed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values that every CPU device of this process would hold alike, such as replicated results: one buffer, in which the first device's
  * share of each step that makes it is computed with all threads, is that of all devices. Steps run one after the other on all devices of a
- * run, so what a step writes is read only after that. A run that donates memory for such a value has one for each device, as before: they
- * may take over what is donated. Private to runtime/run.
+ * run, so what a step writes is read only after that. A run that donates memory for such a value, of which each device has
+ * its own, gives each device its own again: they may take over what is donated. Private to runtime/run.
  *
  * Left out are values that a loop writes, or a step that computes different things on the devices; small ones, whose memory is in the cache and is passed on from call to call sooner if
  * each device has its own, and memory that another value takes over while it is still read. */
@@ -12,7 +12,7 @@
 #include "run/prepare_cpu.h"
 
 typedef struct oly_held_once {
-    int n;        /* groups of slots: those that the same steps write are held once together */
+    int n;              /* groups of slots: those that the same steps write are held once together */
     const int *of_slot; /* [n_slots] of the plan: its group; -1: each device has its own */
 } oly_held_once;
 

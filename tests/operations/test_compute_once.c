@@ -3,6 +3,7 @@
  * results, windows, convolutions and products of replicated arrays have the same bits on every device as without, and explanations say so; what
  * differs by device, or is faster computed than copied, is computed by each. */
 #include "check_communication.h"
+#include "array/array.h"
 
 static oly_array grid, line, places, key, image, taps, bands;
 static oly_mesh mesh;
@@ -218,24 +219,38 @@ static oly_array table_of(double start)
     return replicated(oly_reshape(oly_sin(oly_add(oly_arange(ROWS * COLUMNS, OLY_FLOAT32), start)), ROWS, COLUMNS));
 }
 
-/* Have all devices of this process the same memory of the array? */
+static oly_status fill_shard(const oly_index_box *box, void *memory, void *user)
+{
+    (void)box;
+    memcpy(memory, user, sizeof(float) * ROWS * COLUMNS);
+    return OLY_OK;
+}
+
+/* The same, in memory of each device's own. */
+static oly_array on_each(double start)
+{
+    int64_t shape[] = {ROWS, COLUMNS};
+    float *values = malloc(sizeof *values * ROWS * COLUMNS);
+    oly_get(table_of(start), values, sizeof *values * ROWS * COLUMNS);
+    oly_array x = oly_from_callback(oly_named(mesh, ""), OLY_FLOAT32, 2, shape, fill_shard, values);
+    free(values);
+    return x;
+}
+
+/* Have all devices of this process the same memory of the array? (A shard of OLY_FOR_EACH_SHARD would hold it.) */
 static bool is_held_once(oly_array x)
 {
-    const void *first = NULL;
-    int n = 0, same = 0;
-    OLY_FOR_EACH_SHARD(s, x)
-    {
-        first = first ? first : s.memory;
-        same += s.memory == first;
-        n++;
-    }
-    return same == n;
+    bool same = oly_block_until_ready(x) == OLY_OK;
+    for (int k = 1; k < x->n_shards; k++)
+        same = same && x->shard[k]->data == x->shard[0]->data;
+    return same;
 }
 
 FUNCTION(gathered, oly_take(in[0], in[1], 0, NULL))
 FUNCTION(marked, oly_at_add(in[0], OLY_INDEXES(in[1]), oly_take(in[0], in[1], 0, NULL)))
 FUNCTION(from_zeros,
          oly_at_add(oly_zeros(OLY_FLOAT32, ROWS, COLUMNS), OLY_INDEXES(in[1]), oly_take(in[0], in[1], 0, NULL)))
+FUNCTION(swept, oly_sin(oly_add(in[0], oly_slice(in[1], ":60"))))
 FUNCTION(doubled, oly_add(oly_mul(in[0], 2), 1))
 FUNCTION(chained, oly_mul(oly_at_set(oly_sub(oly_take(in[0], in[1], 0, NULL), 3), OLY_INDEXES(in[1]), 1),
                           oly_take(in[0], in[1], 0, NULL)))
@@ -302,7 +317,7 @@ static void values_are_held_once(void **state)
         free(plain[k]);
 }
 
-/* Memory that is donated is taken over by each device for itself, and what is held once is left alone. */
+/* Memory that all devices hold together is taken over by all of them, unless somebody else has it, too; and that of each device by itself. */
 static void donated_values(void **state)
 {
     (void)state;
@@ -315,17 +330,33 @@ static void donated_values(void **state)
     {
         float *a = malloc(sizeof *a * ROWS * COLUMNS), *b = malloc(sizeof *b * ROWS * COLUMNS);
         oly_array table = table_of(1), kept = table_of(1), rows = replicated(oly_mod(oly_arange(ROWS, OLY_INT32), 50));
-        oly_fn f = oly_jit(marked, 2, 1);
-        oly_array x = kept;
+        oly_fn f = oly_jit(swept, 2, 1);
+        oly_array x = kept, own = on_each(1);
+        bool several = oly_local_device_count() > 1;
+        assert_true(!several || !is_held_once(own));
         for (int times = 0; times < 4; times++) {
             oly_array next = NULL;
+            const void *before = table->shard[0]->data;
             assert_int_equal(oly_call(f, OLY_IN(x, rows), OLY_OUT(next)), OLY_OK);
             assert_int_equal(oly_call(f, OLY_IN(table, rows), OLY_OUT(table)), OLY_OK);
-            assert_true(oly_local_device_count() == 1 || !is_held_once(table));
+            assert_int_equal(oly_call(f, OLY_IN(own, rows), OLY_OUT(own)), OLY_OK);
+            assert_true(is_held_once(table) && is_held_once(next));
+            assert_true(!several || !is_held_once(own));
+            assert_ptr_equal(table->shard[0]->data, before);
             x = next;
+            if (times == 1) { /* a second handle of every device */
+                oly_array more = oly_device_put(table, oly_named(mesh, ""));
+                oly_get(more, a, sizeof *a * ROWS * COLUMNS);
+                assert_int_equal(oly_call(f, OLY_IN(table, rows), OLY_OUT(table)), OLY_OK);
+                oly_get(more, b, sizeof *b * ROWS * COLUMNS);
+                assert_memory_equal(a, b, sizeof *a * ROWS * COLUMNS);
+                assert_int_equal(oly_call(f, OLY_IN(x, rows), OLY_OUT(x)), OLY_OK);
+                assert_int_equal(oly_call(f, OLY_IN(own, rows), OLY_OUT(own)), OLY_OK);
+            }
         }
         oly_get(x, a, sizeof *a * ROWS * COLUMNS);
         OLY_FOR_EACH_SHARD(s, table) assert_memory_equal(a, s.memory, sizeof *a * ROWS * COLUMNS);
+        OLY_FOR_EACH_SHARD(s, own) assert_memory_equal(a, s.memory, sizeof *a * ROWS * COLUMNS);
         oly_get(kept, b, sizeof *b * ROWS * COLUMNS);
         oly_get(table_of(1), a, sizeof *a * ROWS * COLUMNS);
         assert_memory_equal(a, b, sizeof *a * ROWS * COLUMNS);
