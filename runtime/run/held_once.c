@@ -22,6 +22,8 @@ typedef struct finder {
     bool *own;   /* [n_slots] each device has its own */
     int *group;  /* [n_slots] a slot of the same steps: a tree whose root is itself */
     int *number; /* [n_slots] of a group, at its root */
+    int *last;   /* [n_slots] the number of the last step that uses it; that of a chain of rows is its last one */
+    int chain;   /* the number of the last step of the chain that is looked at */
 } finder;
 
 /* -- slots ------------------------------------------------------------------------------------------------------------------ */
@@ -42,14 +44,35 @@ static oly_status own_carries(const oly_block *b, void *context)
     return OLY_OK;
 }
 
-/* Does another value have some of its memory while it is needed? */
-static bool is_taken_over(const oly_plan *plan, int slot)
+static void use_until_the_end(void *context, int slot, bool writes)
 {
-    const oly_slot *a = &plan->slots[slot];
-    for (int k = 0; k < plan->n_slots; k++) {
-        const oly_slot *b = &plan->slots[k];
+    finder *f = context;
+    (void)writes;
+    f->last[slot] = f->chain > f->last[slot] ? f->chain : f->last[slot];
+}
+
+/* A chain of rows reads and writes rows of all its steps in turn. On one device what it writes may take over the rows that it has read. */
+static void find_last_uses(finder *f)
+{
+    const oly_block *b = f->plan->main;
+    for (int s = 0; s < f->plan->n_slots; s++)
+        f->last[s] = f->plan->slots[s].last;
+    for (int j = 0; j < b->n_steps; j++) {
+        f->chain = b->steps[j].number;
+        for (int k = 0; k < b->steps[j].chain; k++)
+            oly_step_effects(f->plan, &b->steps[j - k], use_until_the_end, f);
+    }
+}
+
+/* Does another value have some of its memory while it is needed? */
+static bool is_taken_over(const finder *f, int slot)
+{
+    const oly_slot *a = &f->plan->slots[slot];
+    for (int k = 0; k < f->plan->n_slots; k++) {
+        const oly_slot *b = &f->plan->slots[k];
         if (k != slot && b->kind == OLY_SLOT_SCRATCH && b->offset < a->offset + a->bytes &&
-            a->offset < b->offset + b->bytes && b->first - b->early <= a->last && a->first - a->early <= b->last)
+            a->offset < b->offset + b->bytes && b->first - b->early <= f->last[slot] &&
+            a->first - a->early <= f->last[k])
             return true;
     }
     return false;
@@ -59,7 +82,7 @@ static bool may_hold(const finder *f, int slot)
 {
     const oly_slot *s = &f->plan->slots[slot];
     return !f->own[slot] && s->bytes >= (oly_option.compute_once > 0 ? LEAST_BYTES : 1) &&
-           (s->kind == OLY_SLOT_POOL || (s->kind == OLY_SLOT_SCRATCH && !is_taken_over(f->plan, slot)));
+           (s->kind == OLY_SLOT_POOL || (s->kind == OLY_SLOT_SCRATCH && !is_taken_over(f, slot)));
 }
 
 static int root(finder *f, int slot)
@@ -255,6 +278,7 @@ static oly_status find(finder *f)
 {
     bool any = false;
     OLY_TRY(oly_each_block(f->plan->main, own_carries, f));
+    find_last_uses(f);
     find_own(f);
     find_groups(f);
     for (int j = 0; j < f->plan->main->n_steps; j++)
@@ -269,12 +293,14 @@ oly_status oly_find_held_once(oly_plan *plan)
         return OLY_OK;
     size_t slots = (size_t)plan->n_slots + 1, steps = (size_t)plan->main->n_steps + 1;
     finder f = {.plan = plan};
-    f.of = oly_calloc(1, steps * sizeof *f.of + slots * (sizeof *f.group + sizeof *f.number + sizeof *f.own));
+    f.of = oly_calloc(1, steps * sizeof *f.of +
+                             slots * (sizeof *f.group + sizeof *f.number + sizeof *f.last + sizeof *f.own));
     if (!f.of)
         return oly_out_of_memory(0, "a program");
     f.group = (int *)(f.of + steps);
     f.number = f.group + slots;
-    f.own = (bool *)(f.number + slots);
+    f.last = f.number + slots;
+    f.own = (bool *)(f.last + slots);
     oly_status st = find(&f);
     oly_release(f.of);
     return st;

@@ -314,7 +314,8 @@ static void results_in_other_rows(void **state)
             int64_t before = oly_counted(&oly_device_counted.rows_in_order);
             check("narrower", narrower, NULL, 1, in, 1);
             check("narrower sums", narrower_sums, NULL, 1, in, 1);
-            assert_true(oly_counted(&oly_device_counted.rows_in_order) > before);
+            if (sharded) /* what all devices hold together is not taken over by each */
+                assert_true(oly_counted(&oly_device_counted.rows_in_order) > before);
         }
 }
 
