@@ -343,6 +343,14 @@ static int open_with_chains(void **state)
     return check_start_wide(state);
 }
 
+/* What all devices have alike is held once, however small: chains read memory of another device. */
+static int open_with_held_values(void **state)
+{
+    oly_row_chains_least = 1;
+    setenv("OLYMPUS_COMPUTE_ONCE", "0", 1);
+    return check_start_wide(state);
+}
+
 static int close_with_chains(void **state)
 {
     oly_row_chains_least = 1 << 21;
@@ -354,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drawn_programs, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(drawn_programs, open_with_held_values, close_with_chains),
         cmocka_unit_test_setup_teardown(programs_of_people, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(products_of_bytes_beside_a_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(results_in_other_rows, open_with_chains, close_with_chains),
