@@ -560,31 +560,13 @@ static bool shows_next(oly_program *p, int *not_shown)
     return true;
 }
 
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
-                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
-                           uint64_t *moment, oly_identity *made)
+static oly_status submit(oly_run *r, const oly_identity *known, const int *donated, oly_site site, bool quiet,
+                         oly_identity *made)
 {
-    const oly_plan *plan = p->plan;
-    *device = -1;
-    *moment = 0;
-    *made = (oly_identity){0};
-    if (plan->n_devices == 0)
-        return OLY_OK;
-    OLY_TRY(oly_run_refused());
-    oly_run *r = begin_run(p, inputs, donated, outputs);
-    if (!r)
-        return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
-    int not_shown = 0, quiet = oly_times_steps() && !shows_next(p, &not_shown);
-    oly_timeline_quiet += quiet;
-    oly_event_call(site);
-    oly_timeline_quiet -= quiet;
-    if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
-        release_run(&r->job);
-        return OLY_OK;
-    }
+    const oly_plan *plan = r->plan;
+    const oly_program *p = r->program;
     r->site = site;
     r->submitted = oly_times_steps() && !quiet ? oly_ticks() : 0;
-    r->not_shown = not_shown;
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);
@@ -599,10 +581,33 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
                        .communicates = plan->distributed,
                        .small = plan->small || (p->is_short && r->submitted == 0),
                        .quiet = quiet};
-    oly_timeline_quiet += quiet;
-    oly_status st = oly_queue_submit(&r->job);
-    oly_timeline_quiet -= quiet;
-    if (st != OLY_OK) {
+    return oly_queue_submit(&r->job);
+}
+
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
+                           uint64_t *moment, oly_identity *made)
+{
+    const oly_plan *plan = p->plan;
+    *device = -1;
+    *moment = 0;
+    *made = (oly_identity){0};
+    if (plan->n_devices == 0)
+        return OLY_OK;
+    OLY_TRY(oly_run_refused());
+    oly_run *r = begin_run(p, inputs, donated, outputs);
+    if (!r)
+        return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
+    r->not_shown = 0;
+    bool quiet = oly_times_steps() && !shows_next(p, &r->not_shown);
+    if (quiet)
+        oly_timeline_quiet++;
+    oly_event_call(site);
+    bool computes = oly_platform_get()->computes; /* else results have their types, and no memory to write to */
+    oly_status st = computes ? submit(r, known, donated, site, quiet, made) : OLY_OK;
+    if (quiet)
+        oly_timeline_quiet--;
+    if (st != OLY_OK || !computes) {
         release_run(&r->job);
         return st;
     }
