@@ -47,8 +47,8 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
         one[reg] = is_one_element(box, &loads[l]);
         if (!one[reg] && !is_dense(box, &loads[l]))
             return false;
-        for (int s = 0; s < program->n_stores; s++) /* it may be in memory that another store writes */
-            if (program->n_stores > 1 && program->store_register[s] == reg)
+        for (int s = program->n_stores > 1 ? 0 : 1; s < program->n_stores; s++)
+            if (program->store_register[s] == reg) /* it may be in memory that another store writes */
                 return false;
     }
     for (int i = 0; i < program->n_instructions; i++) {

@@ -21,12 +21,12 @@ typedef struct oly_buffer {
     size_t capacity; /* of the pool's block */
     /* the pool's, under its lock: */
     int handles;
-    int calls;       /* queued or running */
-    int line;        /* the local device on which all those calls are; OLY_NO_LINE, OLY_SEVERAL_LINES */
-    int devices;     /* for which the call that made it held it; no others ever have */
-    bool spent;      /* no handle will read it again, only calls that are already queued */
-    uint8_t memory;  /* of the platform; never changes */
-    uint64_t latest; /* number of the last call that used it, and how often that call names it */
+    int calls;        /* queued or running */
+    int line;         /* the local device on which all those calls are; OLY_NO_LINE, OLY_SEVERAL_LINES */
+    bool spent;       /* no handle will read it again, only calls that are already queued */
+    uint8_t memory;   /* of the platform; never changes */
+    uint16_t devices; /* for which the call that made it held it; no others ever have */
+    uint64_t latest;  /* number of the last call that used it, and how often that call names it */
     int uses;
     int kind;                        /* the memory and the size class; never changes */
     struct oly_buffer *next, **link; /* in the list of free or of spent ones */

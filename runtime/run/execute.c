@@ -374,9 +374,9 @@ static oly_buffer *buffer_of_all(const oly_program *p, int input, oly_buffer *co
 static void find_apart(oly_run *r, oly_buffer *const *const *inputs, const int *donated)
 {
     const oly_plan *plan = r->plan;
-    for (int k = 0; plan->held && k < plan->held->n; k++)
+    for (int k = 0; k < plan->held->n; k++)
         r->apart[k] = false;
-    for (int k = 0; plan->held && donated && k < plan->n_outputs; k++) {
+    for (int k = 0; donated && k < plan->n_outputs; k++) {
         int number = plan->held->of_slot[plan->output_slot[k]];
         if (number >= 0 && donated[k] >= 0 && !buffer_of_all(r->program, donated[k], inputs))
             r->apart[number] = true;
@@ -385,7 +385,7 @@ static void find_apart(oly_run *r, oly_buffer *const *const *inputs, const int *
 
 static bool is_held_once(const oly_run *r, int slot)
 {
-    int number = r->plan->held ? r->plan->held->of_slot[slot] : -1;
+    int number = r->plan->held->of_slot[slot];
     return number >= 0 && !r->apart[number];
 }
 
@@ -459,6 +459,24 @@ static void bind_inputs_locked(oly_program *p, oly_run *r, oly_buffer *const *co
     }
 }
 
+/* A result that all devices hold together. */
+static __attribute__((noinline)) bool bind_held_locked(const oly_program *p, oly_run *r, int slot,
+                                                       oly_buffer *const *const *inputs, const int *donated,
+                                                       size_t *failed)
+{
+    const oly_plan *plan = p->plan;
+    oly_buffer *b = use_locked(r, 0, donated_by_all(p, r, slot, inputs, donated));
+    if (!b && !(b = take_locked(r, 0, plan->slots[slot].device_bytes[0], failed)))
+        return false;
+    b->devices = (uint16_t)plan->n_devices;
+    for (int d = 0; d < plan->n_devices; d++) {
+        int cell = oly_cell(plan, d, slot);
+        r->owner[cell] = d == 0 ? b : use_locked(r, d, b);
+        r->base[cell] = b->data;
+    }
+    return true;
+}
+
 /* Results, and the alternating buffers of loops. */
 static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
                                        size_t *failed)
@@ -467,17 +485,16 @@ static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *c
     for (int k = p->slots.end[OLY_SLOT_POOL - 1]; k < p->slots.end[OLY_SLOT_POOL]; k++) {
         int s = p->slots.slot[k];
         const oly_slot *slot = &plan->slots[s];
-        bool once = is_held_once(r, s);
+        if (plan->held && is_held_once(r, s)) {
+            if (!bind_held_locked(p, r, s, inputs, donated, failed))
+                return "a result";
+            continue;
+        }
         for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s);
-            oly_buffer *taken = !once   ? donated_buffer(p, r, s, d, inputs, donated)
-                                : d > 0 ? r->owner[oly_cell(plan, 0, s)]
-                                        : donated_by_all(p, r, s, inputs, donated);
-            oly_buffer *b = use_locked(r, d, taken);
+            oly_buffer *b = use_locked(r, d, donated_buffer(p, r, s, d, inputs, donated));
             if (!b && !(b = take_locked(r, d, slot->device_bytes[d], failed)))
                 return "a result";
-            if (!taken && once)
-                b->devices = plan->n_devices;
             r->owner[cell] = b;
             r->base[cell] = b->data;
         }
@@ -492,7 +509,8 @@ static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *con
 {
     static uint64_t runs; /* under the pool's lock */
     r->number = ++runs;
-    find_apart(r, inputs, donated);
+    if (p->plan->held)
+        find_apart(r, inputs, donated);
     bind_inputs_locked(p, r, inputs);
     const char *missing = bind_scratch_locked(p, r, failed);
     return missing ? missing : bind_results_locked(p, r, inputs, donated, failed);

@@ -267,19 +267,21 @@ static oly_status submit_step(oly_run *r, const oly_step *step)
     return oly_submit(r, uses, &kind, step, sizeof *step);
 }
 
+/* For all devices, which hold the results together. Apart from oly_compute, whose small steps it would slow down. */
+static __attribute__((noinline)) oly_status compute_once(oly_run *r, const oly_step *step)
+{
+    oly_step once = *step;
+    once.prepared = step->prepared->once;
+    return oly_compute(r, &once);
+}
+
 oly_status oly_compute(oly_run *r, const oly_step *step)
 {
     if (oly_platform_is_late())
         return submit_step(r, step);
-    const oly_prepared *p = oly_prepared_for(r->plan, r->base, step);
-    if (p != step->prepared) {
-        oly_step once = *step;
-        once.prepared = p;
-        for (int phase = 0; phase < p->phases; phase++)
-            run_spread(r, &once, phase);
-        return OLY_OK;
-    }
-    for (int phase = 0; phase < p->phases; phase++)
+    if (step->prepared->once && oly_is_held_once(r->plan, r->base, step->prepared->once_slot))
+        return compute_once(r, step);
+    for (int phase = 0; phase < step->prepared->phases; phase++)
         run_spread(r, step, phase);
     const oly_repeats *repeats = step->prepared->repeats;
     return repeats ? oly_run_copies(r, &repeats->prepared, repeats->copies, repeats->n_copies, repeats->work) : OLY_OK;

@@ -221,6 +221,7 @@ static oly_status prepare_once(oly_plan *plan, oly_step *s, int slot)
         return oly_out_of_memory(0, "a program");
     *once = *own;
     once->repeats = NULL;
+    once->once = NULL;
     for (int phase = 0; phase < own->phases; phase++) {
         int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
         if (!chunks)
