@@ -93,7 +93,9 @@ static void show_pending_locked(int pending)
 {
     bool ends = pending == 0 && queue.shown != 0;
     int quiet = oly_timeline_quiet;
-    oly_timeline_quiet = ends ? 0 : quiet;
+    if (quiet > 0 && !ends)
+        return;
+    oly_timeline_quiet = 0;
     if (oly_timeline_spans()) {
         oly_timeline_count(OLY_EVENT_QUEUE, pending, 0);
         queue.shown = pending;

@@ -578,13 +578,23 @@ static bool shows_next(oly_program *p, int *not_shown)
     return true;
 }
 
-static oly_status submit(oly_run *r, const oly_identity *known, const int *donated, oly_site site, bool quiet,
-                         oly_identity *made)
+/* not_shown: runs since the last that was shown; -1: this one is not shown. */
+static oly_status begin_and_submit(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                                   const int *donated, oly_buffer **const *outputs, oly_site site, int not_shown,
+                                   oly_identity *made)
 {
-    const oly_plan *plan = r->plan;
-    const oly_program *p = r->program;
+    const oly_plan *plan = p->plan;
+    oly_run *r = begin_run(p, inputs, donated, outputs);
+    if (!r)
+        return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
+    oly_event_call(site);
+    if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
+        release_run(&r->job);
+        return OLY_OK;
+    }
     r->site = site;
-    r->submitted = oly_times_steps() && !quiet ? oly_ticks() : 0;
+    r->not_shown = not_shown;
+    r->submitted = oly_times_steps() && not_shown >= 0 ? oly_ticks() : 0;
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);
@@ -598,8 +608,11 @@ static oly_status submit(oly_run *r, const oly_identity *known, const int *donat
                        .devices = plan->devices,
                        .communicates = plan->distributed,
                        .small = plan->small || (p->is_short && r->submitted == 0),
-                       .quiet = quiet};
-    return oly_queue_submit(&r->job);
+                       .quiet = not_shown < 0};
+    oly_status st = oly_queue_submit(&r->job);
+    if (st != OLY_OK)
+        release_run(&r->job);
+    return st;
 }
 
 oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
@@ -613,22 +626,15 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     if (plan->n_devices == 0)
         return OLY_OK;
     OLY_TRY(oly_run_refused());
-    oly_run *r = begin_run(p, inputs, donated, outputs);
-    if (!r)
-        return oly_run_failure() != OLY_OK ? oly_run_refused() : OLY_MEMORY;
-    r->not_shown = 0;
-    bool quiet = oly_times_steps() && !shows_next(p, &r->not_shown);
+    int not_shown = 0;
+    bool quiet = oly_times_steps() && !shows_next(p, &not_shown);
     if (quiet)
         oly_timeline_quiet++;
-    oly_event_call(site);
-    bool computes = oly_platform_get()->computes; /* else results have their types, and no memory to write to */
-    oly_status st = computes ? submit(r, known, donated, site, quiet, made) : OLY_OK;
+    oly_status st = begin_and_submit(p, inputs, known, donated, outputs, site, quiet ? -1 : not_shown, made);
     if (quiet)
         oly_timeline_quiet--;
-    if (st != OLY_OK || !computes) {
-        release_run(&r->job);
+    if (st != OLY_OK || !oly_platform_get()->computes)
         return st;
-    }
     *device = plan->devices[0];
     *moment = oly_queue_now(*device);
     return oly_run_refused();
