@@ -81,22 +81,30 @@ static void run_row(const running *r, int64_t n, int64_t piece)
             run_part(r, &r->parts->part[k], &call, from, from + piece < n ? from + piece : n);
 }
 
-static size_t slot_bytes(const oly_code_parts *parts, int64_t piece)
+/* Rows of n elements; the operands are set for each. Returns the elements of a piece. */
+static int64_t begin(running *r, const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
+                     char *memory, int64_t n)
 {
-    return ((size_t)piece * (size_t)parts->slot_element + 63) / 64 * 64;
+    int64_t piece = piece_of(parts, n);
+    r->parts = parts;
+    r->code = code;
+    r->program = program;
+    r->memory = memory;
+    r->slot_bytes = ((size_t)piece * (size_t)parts->slot_element + 63) / 64 * 64;
+    return piece;
 }
 
 bool oly_code_parts_run(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
                         const oly_code_box *b)
 {
     char memory[MEMORY_BYTES] __attribute__((aligned(64)));
-    int64_t rows = 1, n = b->extent[b->rank - 1], piece = piece_of(parts, n);
+    running r;
+    int64_t rows = 1, n = b->extent[b->rank - 1];
     if ((b->rank > 1 && n < SHORT_ROW) || overwrites(parts, program, b->base))
         return false;
     for (int d = 0; d < b->rank - 1; d++)
         rows *= b->extent[d];
-    running r = {.parts = parts, .code = code, .program = program, .memory = memory};
-    r.slot_bytes = slot_bytes(parts, piece);
+    int64_t piece = begin(&r, parts, code, program, memory, n);
     for (int64_t row = 0; row < rows; row++) {
         int64_t rest = row;
         memcpy(r.operand, b->base, sizeof *r.operand * (size_t)b->n_operands);
@@ -115,16 +123,10 @@ bool oly_code_parts_run_row(const oly_code_parts *parts, const uint8_t *code, co
                             char *const *first, int64_t n)
 {
     char memory[MEMORY_BYTES] __attribute__((aligned(64)));
+    running r;
     if (overwrites(parts, program, first))
         return false;
-    running r;
-    r.parts = parts;
-    r.code = code;
-    r.program = program;
-    r.memory = memory;
     memcpy(r.operand, first, sizeof *first * (size_t)(program->n_loads + program->n_stores));
-    int64_t piece = piece_of(parts, n);
-    r.slot_bytes = slot_bytes(parts, piece);
-    run_row(&r, n, piece);
+    run_row(&r, n, begin(&r, parts, code, program, memory, n));
     return true;
 }

@@ -85,6 +85,20 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
                                     const void *) = {
     [1] = look_up_1, [2] = look_up_2, [4] = look_up_4, [8] = look_up_8, [16] = look_up_16};
 
+/* Are n indexes, at least one, all in [low, high)? */
+#define ALL_INSIDE(I)                                                                                                  \
+    static inline bool all_inside_##I(int64_t n, const I *index, int64_t low, int64_t high)                            \
+    {                                                                                                                  \
+        I least = index[0], most = index[0];                                                                           \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            least = index[j] < least ? index[j] : least;                                                               \
+            most = index[j] > most ? index[j] : most;                                                                  \
+        }                                                                                                              \
+        return least >= low && most < high;                                                                            \
+    }
+ALL_INSIDE(int32_t)
+ALL_INSIDE(int64_t)
+
 /* One element after the other: instructions that gather are slower on many processors. */
 #define BY_ONE __asm__ volatile("")
 /* The same where all n indexes are in [low, high) and side by side, which is tested first: the usual case. False: they are not. */
@@ -95,12 +109,7 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
         const I *index = indexes;                                                                                      \
         const T *x = from;                                                                                             \
         T *y = to;                                                                                                     \
-        I least = index[0], most = index[0];                                                                           \
-        for (int64_t j = 1; j < n; j++) {                                                                              \
-            least = index[j] < least ? index[j] : least;                                                               \
-            most = index[j] > most ? index[j] : most;                                                                  \
-        }                                                                                                              \
-        if (least < low || most >= high)                                                                               \
+        if (!all_inside_##I(n, index, low, high))                                                                      \
             return false;                                                                                              \
         if (stride == 1)                                                                                               \
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
@@ -237,12 +246,7 @@ static bool are_across(const oly_positions *p, int64_t dense)
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
         const int64_t low = x->low, high = x->high, origin = x->origin, stride = x->stride;                            \
-        I least = index[0], most = index[0];                                                                           \
-        for (int64_t j = 1; j < n; j++) {                                                                              \
-            least = index[j] < least ? index[j] : least;                                                               \
-            most = index[j] > most ? index[j] : most;                                                                  \
-        }                                                                                                              \
-        if (least >= low && most < high) {                                                                             \
+        if (all_inside_##I(n, index, low, high)) {                                                                     \
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
             {                                                                                                          \
                 to[j] = from[(index[j] - origin) * stride + j];                                                        \
@@ -351,12 +355,7 @@ static inline void copy_few(char *to, const char *from, int64_t n)
                               int64_t origin, int64_t stride, int64_t row)                                             \
     {                                                                                                                  \
         const I *index = indexes;                                                                                      \
-        I least = index[0], most = index[0];                                                                           \
-        for (int64_t j = 1; j < n; j++) {                                                                              \
-            least = index[j] < least ? index[j] : least;                                                               \
-            most = index[j] > most ? index[j] : most;                                                                  \
-        }                                                                                                              \
-        if (least < low || most >= high)                                                                               \
+        if (!all_inside_##I(n, index, low, high))                                                                      \
             return false;                                                                                              \
         switch (row) {                                                                                                 \
         case 2: COPY_ROWS(2);                                                                                          \
