@@ -87,6 +87,11 @@ static inline bool oly_timeline_shows_iteration(int64_t i)
 {
     return i < 128 || (i & (((int64_t)1 << (57 - __builtin_clzll((uint64_t)i))) - 1)) == 0;
 }
+/* The same of runs, with other numbers: the first 2^log, then half as many of each doubling; log from 1 to 7. */
+static inline bool oly_timeline_shows_run(int64_t i, int log)
+{
+    return i < (int64_t)1 << log || (i & (((int64_t)1 << (64 - log - __builtin_clzll((uint64_t)i))) - 1)) == 0;
+}
 
 /* -- start, reading, end --------------------------------------------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ struct oly_program {
     bool may_stay_pending; /* the work of its runs (device/pending.h) */
     bool is_short;         /* for the thread that submits it: some launches */
     bool has_loops;        /* whose buffers alternate */
-    bool shows_some;       /* of its runs in the timeline */
+    int shown;             /* oly_shown_runs */
     _Atomic int64_t n_runs, last_shown;
     struct
         takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
@@ -221,7 +221,7 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         st = oly_together_set(plan, &p->set);
     if (st == OLY_OK && oly_times_steps())
         st = oly_label_steps(plan);
-    p->shows_some = oly_shows_some_runs(plan);
+    p->shown = oly_shown_runs(plan);
     p->is_short = st == OLY_OK && is_short(p);
     if (st != OLY_OK) {
         oly_program_free(p);
@@ -565,11 +565,11 @@ oly_buffer *oly_run_copy_of(void *run, int k)
 static bool shows_next(oly_program *p, int *not_shown)
 {
     *not_shown = 0;
-    if (!oly_timeline_shows() || !p->shows_some)
+    if (!oly_timeline_shows() || !p->shown)
         return oly_timeline_shows();
     int64_t i = atomic_load_explicit(&p->n_runs, memory_order_relaxed);
     atomic_store_explicit(&p->n_runs, i + 1, memory_order_relaxed); /* threads that call at once may count one less */
-    if (!oly_timeline_shows_iteration(i)) {
+    if (!oly_timeline_shows_run(i, p->shown)) {
         oly_timeline_leave_out_run();
         return false;
     }

@@ -110,13 +110,19 @@ static double events_of(const oly_block *b)
     return events + most;
 }
 
-bool oly_shows_some_runs(const oly_plan *plan)
+int oly_shown_runs(const oly_plan *plan)
 {
-    const double EACH = 5e-6; /* an event takes 0.1 us */
+    enum { MOST = 7, LEAST = 2 };
+    const double EACH = 5e-6, FEW = 32; /* an event takes 0.1 us */
     if (oly_timeline_mode != OLY_TIMELINE_SPANS || oly_option.timeline_all)
-        return false;
+        return 0;
     double events = 8 + events_of(plan->main); /* the call, its run, the queue and memory */
-    return oly_cost_plan(plan) < EACH * events;
+    if (oly_cost_plan(plan) >= EACH * events)
+        return 0;
+    int log = MOST;
+    for (double n = events; n > FEW && log > LEAST; n /= 2) /* about as many events of all plans */
+        log--;
+    return log;
 }
 
 /* -- steps ----------------------------------------------------------------------------------------------------------------- */

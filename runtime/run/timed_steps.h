@@ -10,8 +10,9 @@
 /* Gives the plan's steps labels. fails OLY_MEMORY. */
 oly_status oly_label_steps(oly_plan *plan);
 
-/* Are only some of the plan's runs shown, because recording all would take more than 2 % of its predicted time? */
-bool oly_shows_some_runs(const oly_plan *plan);
+/* Where recording all runs would take more than 2 % of the plan's predicted time: the logarithm of how many are shown before only some are
+ * (oly_timeline_shows_run), less for plans of many events. 0: all are shown. */
+int oly_shown_runs(const oly_plan *plan);
 static inline bool oly_run_is_timed(const oly_run *r)
 {
     return oly_times_steps() && !r->job.quiet;
