@@ -10,6 +10,7 @@
 enum { CHUNK_SPANS = 1360, BUCKETS = 4096, BLOCK = 1024, BLOCKS = 1024, SITES = 64, MOST_THREADS = 1024 };
 
 int oly_timeline_mode;
+_Atomic int64_t oly_timeline_left_out;
 void (*oly_timeline_rescue)(void);
 _Thread_local int oly_timeline_quiet;
 
@@ -31,7 +32,7 @@ static struct {
     pthread_mutex_t lock;
     int session; /* counts starts: buffers and labels of earlier ones are gone */
     _Atomic int64_t left;
-    _Atomic int64_t dropped, left_out;
+    _Atomic int64_t dropped;
     atomic_int n_threads;
     buffer *threads[MOST_THREADS]; /* owned */
     oly_label *bucket[BUCKETS];
@@ -270,7 +271,7 @@ oly_status oly_timeline_begin(int mode, int64_t limit)
     timeline.session++;
     atomic_store(&timeline.left, limit);
     atomic_store(&timeline.dropped, 0);
-    atomic_store(&timeline.left_out, 0);
+    atomic_store(&oly_timeline_left_out, 0);
     oly_timeline_mode = mode;
     settle(); /* the first thread is the program's */
     return OLY_OK;
@@ -325,18 +326,6 @@ void oly_timeline_name_thread(const char *name)
 int64_t oly_timeline_dropped(void)
 {
     return atomic_load(&timeline.dropped);
-}
-
-void oly_timeline_leave_out_run(void)
-{
-    int64_t n = atomic_load_explicit(&timeline.left_out, memory_order_relaxed);
-    atomic_store_explicit(&timeline.left_out, n + 1,
-                          memory_order_relaxed); /* cheaper than exact, should threads call at once */
-}
-
-int64_t oly_timeline_left_out(void)
-{
-    return atomic_load(&timeline.left_out);
 }
 
 oly_span *oly_timeline_next(int thread, int64_t *at)

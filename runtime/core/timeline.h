@@ -5,6 +5,7 @@
 #ifndef OLY_CORE_TIMELINE_H
 #define OLY_CORE_TIMELINE_H
 #include "core/events.h"
+#include <stdatomic.h>
 
 /* What is recorded: nothing, times of steps, or also spans. */
 enum { OLY_TIMELINE_OFF, OLY_TIMELINE_STEPS, OLY_TIMELINE_SPANS };
@@ -87,10 +88,10 @@ static inline bool oly_timeline_shows_iteration(int64_t i)
 {
     return i < 128 || (i & (((int64_t)1 << (57 - __builtin_clzll((uint64_t)i))) - 1)) == 0;
 }
-/* The same of runs, with other numbers: the first 2^log, then half as many of each doubling; log from 1 to 7. */
-static inline bool oly_timeline_shows_run(int64_t i, int log)
+/* Of runs the first 2^log are shown, then half as many of each doubling, log from 1 to 7: the number of the next after i, which is shown. */
+static inline int64_t oly_timeline_next_run(int64_t i, int log)
 {
-    return i < (int64_t)1 << log || (i & (((int64_t)1 << (64 - log - __builtin_clzll((uint64_t)i))) - 1)) == 0;
+    return i < (int64_t)1 << log ? i + 1 : i + ((int64_t)1 << (64 - log - __builtin_clzll((uint64_t)i)));
 }
 
 /* -- start, reading, end --------------------------------------------------------------------------------------------------- */
@@ -103,8 +104,13 @@ const char *oly_timeline_thread_name(int thread);
 void oly_timeline_name_thread(const char *name); /* this one; static */
 int64_t oly_timeline_dropped(void);              /* spans for which there was no room */
 /* Runs of plans of which only some are shown: this one is not; and how many were not. */
-void oly_timeline_leave_out_run(void);
-int64_t oly_timeline_left_out(void);
+extern _Atomic int64_t oly_timeline_left_out;
+static inline void oly_timeline_leave_out_run(void)
+{
+    int64_t n = atomic_load_explicit(&oly_timeline_left_out, memory_order_relaxed);
+    atomic_store_explicit(&oly_timeline_left_out, n + 1,
+                          memory_order_relaxed); /* cheaper than exact, should threads call at once */
+}
 /* Walks the spans of a thread, also while it adds some: `at` begins as 0. NULL: there are no more. By one thread at a time, which may
  * change spans. */
 oly_span *oly_timeline_next(int thread, int64_t *at);

@@ -88,13 +88,9 @@ static void free_used_links(void)
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
-/* Jobs that are not shown change nothing, but that the queue is empty is shown if it was not when last shown. */
 static void show_pending_locked(int pending)
 {
-    bool ends = pending == 0 && queue.shown != 0;
     int quiet = oly_timeline_quiet;
-    if (quiet > 0 && !ends)
-        return;
     oly_timeline_quiet = 0;
     if (oly_timeline_spans()) {
         oly_timeline_count(OLY_EVENT_QUEUE, pending, 0);
@@ -103,11 +99,12 @@ static void show_pending_locked(int pending)
     oly_timeline_quiet = quiet;
 }
 
+/* In the timeline jobs that are not shown change nothing, but that the queue is empty is shown if it was not when last shown. */
 static void add_pending_locked(int n)
 {
     int pending = atomic_load_explicit(&queue.pending, memory_order_relaxed) + n;
     atomic_store_explicit(&queue.pending, pending, memory_order_release);
-    if (oly_times_steps())
+    if (oly_times_steps() && (oly_timeline_quiet == 0 || (pending == 0 && queue.shown != 0)))
         show_pending_locked(pending);
 }
 

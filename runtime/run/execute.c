@@ -30,11 +30,11 @@ struct oly_program {
         const int *slot; /* the plan's slots by kind */
         int end[OLY_SLOT_BOUND + 1];
     } slots;
-    bool may_stay_pending; /* the work of its runs (device/pending.h) */
-    bool is_short;         /* for the thread that submits it: some launches */
-    bool has_loops;        /* whose buffers alternate */
-    int shown;             /* oly_shown_runs */
-    _Atomic int64_t n_runs, last_shown;
+    bool may_stay_pending;                               /* the work of its runs (device/pending.h) */
+    bool is_short;                                       /* for the thread that submits it: some launches */
+    bool has_loops;                                      /* whose buffers alternate */
+    int shown;                                           /* oly_shown_runs */
+    _Atomic int64_t until_shown, last_shown, next_shown; /* runs until the next that is shown; numbers of runs */
     struct
         takes { /* [n_outputs] the donated input of the last check, and whether the output may take its memory; under the pool's lock */
         int input;
@@ -561,21 +561,31 @@ oly_buffer *oly_run_copy_of(void *run, int k)
     return NULL;
 }
 
-/* Is the next run shown? All ranks answer alike, so that messages have both ends. */
-static bool shows_next(oly_program *p, int *not_shown)
+/* Shows the next run, and decides which to show after it. Returns how many were not shown since the last. All ranks answer alike, so that
+ * messages have both ends; threads that call at once may count one less. */
+static __attribute__((noinline)) int show_next(oly_program *p)
 {
-    *not_shown = 0;
-    if (!oly_timeline_shows() || !p->shown)
-        return oly_timeline_shows();
-    int64_t i = atomic_load_explicit(&p->n_runs, memory_order_relaxed);
-    atomic_store_explicit(&p->n_runs, i + 1, memory_order_relaxed); /* threads that call at once may count one less */
-    if (!oly_timeline_shows_run(i, p->shown)) {
-        oly_timeline_leave_out_run();
-        return false;
-    }
-    *not_shown = (int)(i - 1 - (i > 0 ? atomic_load(&p->last_shown) : -1));
+    if (!p->shown)
+        return 0;
+    int64_t i = atomic_load(&p->next_shown), last = atomic_load(&p->last_shown),
+            next = oly_timeline_next_run(i, p->shown);
     atomic_store(&p->last_shown, i);
-    return true;
+    atomic_store(&p->next_shown, next);
+    atomic_store(&p->until_shown, next - i);
+    return i > 0 ? (int)(i - last - 1) : 0;
+}
+
+/* Returns what begin_and_submit takes. Few instructions: most runs that are not shown are short. */
+static inline int shows_next(oly_program *p)
+{
+    if (oly_timeline_quiet > 0)
+        return -1;
+    int64_t until = atomic_load_explicit(&p->until_shown, memory_order_relaxed);
+    if (until <= 1)
+        return show_next(p);
+    atomic_store_explicit(&p->until_shown, until - 1, memory_order_relaxed);
+    oly_timeline_leave_out_run();
+    return -1;
 }
 
 /* not_shown: runs since the last that was shown; -1: this one is not shown. */
@@ -626,13 +636,10 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     if (plan->n_devices == 0)
         return OLY_OK;
     OLY_TRY(oly_run_refused());
-    int not_shown = 0;
-    bool quiet = oly_times_steps() && !shows_next(p, &not_shown);
-    if (quiet)
-        oly_timeline_quiet++;
-    oly_status st = begin_and_submit(p, inputs, known, donated, outputs, site, quiet ? -1 : not_shown, made);
-    if (quiet)
-        oly_timeline_quiet--;
+    int not_shown = oly_times_steps() ? shows_next(p) : 0, outer = oly_timeline_quiet;
+    oly_timeline_quiet = outer | (not_shown < 0);
+    oly_status st = begin_and_submit(p, inputs, known, donated, outputs, site, not_shown, made);
+    oly_timeline_quiet = outer;
     if (st != OLY_OK || !oly_platform_get()->computes)
         return st;
     *device = plan->devices[0];

@@ -11,7 +11,7 @@
 oly_status oly_label_steps(oly_plan *plan);
 
 /* Where recording all runs would take more than 2 % of the plan's predicted time: the logarithm of how many are shown before only some are
- * (oly_timeline_shows_run), less for plans of many events. 0: all are shown. */
+ * (oly_timeline_next_run), less for plans of many events. 0: all are shown. */
 int oly_shown_runs(const oly_plan *plan);
 static inline bool oly_run_is_timed(const oly_run *r)
 {

@@ -73,6 +73,28 @@ static void iterations_are_shown_ever_less_often(void **state)
         assert_true(oly_timeline_shows_iteration(i));
 }
 
+/* As many of each doubling as half of the first. */
+static void runs_are_shown_ever_less_often(void **state)
+{
+    (void)state;
+    for (int log = 1; log <= 7; log++) {
+        int64_t next = 0, shown = 0;
+        for (int64_t i = 0; i < 1 << 16; i++) {
+            bool is = i < 1 << log;
+            if (!is) {
+                int64_t doubling = (int64_t)1 << log;
+                while (doubling * 2 <= i)
+                    doubling *= 2;
+                is = i % (doubling * 2 >> log) == 0;
+            }
+            assert_int_equal(is, i == next);
+            next = is ? oly_timeline_next_run(i, log) : next;
+            shown += is;
+        }
+        assert_int_equal(shown, (1 << log) + (1 << (log - 1)) * (16 - log));
+    }
+}
+
 static void body(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
@@ -236,6 +258,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(allocations_may_fail),
         cmocka_unit_test(equal_labels_are_one),
         cmocka_unit_test(iterations_are_shown_ever_less_often),
+        cmocka_unit_test(runs_are_shown_ever_less_often),
         cmocka_unit_test(explanations_show_what_steps_took),
         cmocka_unit_test(ranges_close_however_their_blocks_end),
     };

@@ -433,7 +433,7 @@ static void conclude(writer *w)
     integer(w, "clock_ahead_ns", w->clock->last.ahead);
     integer(w, "clock_error_ns", worse->error);
     integer(w, "dropped", dropped);
-    integer(w, "runs_not_shown", oly_timeline_left_out());
+    integer(w, "runs_not_shown", atomic_load(&oly_timeline_left_out));
     close_event(w);
 }
 
