@@ -8,6 +8,7 @@
 #include "plan/cost/cost.h"
 #include "plan/model/time_tiling.h"
 #include "run/executor.h"
+#include "run/loop_once.h"
 #include "run/measured_units.h"
 #include "run/prepare_cpu.h"
 #include <math.h>
@@ -66,6 +67,17 @@ static double share_of_parts(const oly_gemm_work *w)
     return all > 0 ? (double)w->n_parts / all : 1;
 }
 
+/* Which are the first ones. */
+static int computing_devices(const oly_plan *plan, const oly_step *s)
+{
+    return s->prepared && s->prepared->first_only ? 1 : plan->n_devices;
+}
+
+static int copies_made(const oly_plan *plan, const oly_step *s, int n)
+{
+    return s->prepared && s->prepared->first_only ? n / plan->n_devices : n;
+}
+
 static double copy_seconds(const oly_kernel_rates *r, int n, const oly_copy_work *copies, double operations)
 {
     oly_kernel_work all = {0};
@@ -86,7 +98,7 @@ static double chain_seconds(const oly_kernel_rates *r, const oly_plan *plan, con
     double chunks = 0, operations = 0;
     for (int k = 0; k < last->chain; k++)
         operations += last[-k].work;
-    for (int d = 0; d < plan->n_devices; d++) {
+    for (int d = 0; d < computing_devices(plan, last); d++) {
         oly_kernel_work rows = {0};
         if (!oly_step_has_work(last, d))
             continue;
@@ -110,7 +122,8 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
     if (s->prepared && s->prepared->blocks)
         return chain_seconds(r, plan, s);
     const oly_repeats *repeats = s->prepared ? s->prepared->repeats : NULL;
-    bool once = s->prepared && s->prepared->once; /* unless memory for its result is donated */
+    bool once =
+        s->prepared && (s->prepared->once || s->prepared->first_only); /* unless memory for its result is donated */
     int computing = once ? 1 : repeats ? repeats->n_first : plan->n_devices;
     oly_kernel_work all = {0};
     double chunks = 0, operations = oly_operations_of(s) + (fused ? s->reduce.operand->work : 0);
@@ -271,11 +284,16 @@ double oly_forecast_measured(const oly_plan *plan, const oly_step *s)
     case OLY_STEP_TILE:
     case OLY_STEP_REDUCE:
     case OLY_STEP_LOCAL: return compute_seconds(r, plan, s);
-    case OLY_STEP_GEMM: return compute_seconds(r, plan, s) + copy_seconds(r, s->gemm.n_copies, s->gemm.copies, s->work);
-    case OLY_STEP_MOVE: return transfer_seconds(plan, s) + copy_seconds(r, s->move.n_copies, s->move.copies, s->work);
+    case OLY_STEP_GEMM:
+        return compute_seconds(r, plan, s) +
+               copy_seconds(r, copies_made(plan, s, s->gemm.n_copies), s->gemm.copies, s->work);
+    case OLY_STEP_MOVE:
+        return transfer_seconds(plan, s) +
+               copy_seconds(r, copies_made(plan, s, s->move.n_copies), s->move.copies, s->work);
     case OLY_STEP_REDUCTION: return transfer_seconds(plan, s) + sum_seconds(r, s);
     case OLY_STEP_CALL: return oly_cost_step(plan, s); /* of what a function of the program does nothing is known */
     case OLY_STEP_LOOP:
+        s = s->prepared && s->prepared->loop_once ? &s->prepared->loop_once->step : s;
         return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * (block_seconds(plan, s->loop.body) + r->step);
     case OLY_STEP_BRANCH:
         for (int k = 0; k < s->branch.n; k++)

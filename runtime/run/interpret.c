@@ -7,6 +7,7 @@
 #include "run/execute.h"
 #include "run/executor.h"
 #include "run/held_once.h"
+#include "run/loop_once.h"
 #include "run/loop_replay.h"
 #include "run/messages.h"
 #include "run/replay.h"
@@ -169,28 +170,48 @@ static void rotate_buffers(oly_run *r, const oly_step *s, int d, int k)
     *cell(r, d, buffer_slot(s, k, n - 1)) = written;
 }
 
+/* The devices whose buffers turn: all, or the first alone (oly_prepared.first_only), after which the others catch up. */
+static int turning_devices(const oly_run *r, const oly_step *s)
+{
+    return s->prepared && s->prepared->first_only ? 1 : r->plan->n_devices;
+}
+
+static void turn_buffers(oly_run *r, const oly_step *s, int d)
+{
+    for (int age = s->loop.oldest; age > 0; age--) /* before what they take over changes */
+        for (int k = 0; k < s->loop.n_carry; k++)
+            if (s->loop.passed[k].age == age)
+                *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.in_slot[s->loop.passed[k].from]);
+    for (int k = 0; k < s->loop.n_carry; k++) {
+        if (stays_in_place(s, k) || is_passed(s, k))
+            continue;
+        *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.out_slot[k]);
+        rotate_buffers(r, s, d, k);
+    }
+}
+
 /* The next iteration reads what this one wrote, and overwrites what no carry holds any more. */
 void oly_turn_buffers(oly_run *r, const oly_step *s)
 {
-    for (int d = 0; d < r->plan->n_devices; d++) {
-        for (int age = s->loop.oldest; age > 0; age--) /* before what they take over changes */
-            for (int k = 0; k < s->loop.n_carry; k++)
-                if (s->loop.passed[k].age == age)
-                    *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.in_slot[s->loop.passed[k].from]);
-        for (int k = 0; k < s->loop.n_carry; k++) {
-            if (stays_in_place(s, k) || is_passed(s, k))
-                continue;
-            *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.out_slot[k]);
-            rotate_buffers(r, s, d, k);
-        }
-    }
+    for (int d = 0; d < turning_devices(r, s); d++)
+        turn_buffers(r, s, d);
+    oly_base_changes(r);
+}
+
+/* Of devices that did not turn in n iterations: from the second on two buffers take turns. */
+static void catch_up(oly_run *r, const oly_step *s, int64_t n)
+{
+    int64_t turns = n < 2 ? n : 1 + (n - 1) % 2;
+    for (int d = turning_devices(r, s); d < r->plan->n_devices; d++)
+        for (int64_t k = 0; k < turns; k++)
+            turn_buffers(r, s, d);
     oly_base_changes(r);
 }
 
 /* After n iterations, as before the first: for the next iteration of an outer loop. */
-static void restore_buffers(oly_run *r, const oly_step *s, int64_t n)
+static void restore_buffers(oly_run *r, const oly_step *s, int64_t n, int devices)
 {
-    for (int d = 0; d < r->plan->n_devices; d++)
+    for (int d = 0; d < devices; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             for (int64_t i = n; i % n_buffers(s, k) && !stays_in_place(s, k) && !is_passed(s, k); i++)
                 rotate_buffers(r, s, d, k);
@@ -245,7 +266,8 @@ static oly_status run_iterations(oly_run *r, const oly_step *s, int64_t *i, oly_
     return OLY_OK;
 }
 
-static oly_status run_loop(oly_run *r, const oly_step *s)
+/* once: NULL: each device runs it. */
+static oly_status run_loop(oly_run *r, const oly_step *s, const oly_loop_once *once)
 {
     int n = r->plan->n_devices;
     oly_status st = OLY_OK;
@@ -266,9 +288,13 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     oly_iterations_end(&shown, i);
     if (ends)
         return OLY_OK;
+    if (once)
+        catch_up(r, s, i);
+    if (once && st == OLY_OK)
+        oly_spread_carries(r, once);
     if (s->loop.result_slot && st == OLY_OK)
         st = copy_results(r, s);
-    restore_buffers(r, s, i);
+    restore_buffers(r, s, i, once ? n : turning_devices(r, s));
     return st;
 }
 
@@ -323,8 +349,10 @@ static oly_status use_memory(oly_run *r, const oly_step *s)
 /* Control flow reads values as the host does, through the platform. */
 static oly_status run_step(oly_run *r, const oly_step *s)
 {
-    if (s->kind == OLY_STEP_LOOP)
-        return run_loop(r, s);
+    if (s->kind == OLY_STEP_LOOP) {
+        const oly_loop_once *once = s->prepared ? s->prepared->loop_once : NULL;
+        return run_loop(r, once ? &once->step : s, once);
+    }
     if (s->kind == OLY_STEP_BRANCH)
         return run_branch(r, s);
     oly_executor_enter(r);

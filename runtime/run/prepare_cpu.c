@@ -7,6 +7,7 @@
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 #include "run/held_once.h"
+#include "run/loop_once.h"
 #include "run/repeated_work.h"
 #include "run/row_blocks.h"
 
@@ -265,6 +266,7 @@ oly_status oly_executor_prepare(oly_plan *plan)
     if (!oly_platform_get()->computes)
         return OLY_OK;
     OLY_TRY(prepare_block(plan, plan->main));
+    OLY_TRY(oly_find_loops_once(plan));
     return oly_find_held_once(plan);
 }
 

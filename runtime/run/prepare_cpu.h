@@ -37,8 +37,11 @@ typedef struct oly_prepared {
     const struct oly_repeats
         *repeats; /* of a step that one device computes for several (repeated_work.h); NULL: none does */
     const struct oly_prepared
-        *once;     /* for runs in which its results are held once (held_once.h); NULL: there are none */
-    int once_slot; /* one of these */
+        *once;       /* for runs in which its results are held once (held_once.h); NULL: there are none */
+    int once_slot;   /* one of these */
+    bool first_only; /* chunks and copies are those of the first device alone */
+    const struct oly_loop_once
+        *loop_once;                 /* of a loop that the first device runs for all (loop_once.h); NULL: each runs it */
     struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */

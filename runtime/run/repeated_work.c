@@ -275,16 +275,22 @@ static bool may_repeat(const oly_plan *plan, const oly_step *s)
            oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) && !oly_platform_is_late() && !oly_platform_is_apart();
 }
 
-bool oly_computes_alike(const oly_plan *plan, const oly_step *s)
+bool oly_has_same_work(const oly_plan *plan, const oly_step *s)
 {
     bool computes =
         s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL || s->kind == OLY_STEP_GEMM;
-    if (!computes || !may_repeat(plan, s))
+    if (!computes || !s->replicated)
         return false;
     for (int d = 0; d < plan->n_devices; d++)
-        if (!oly_step_has_work(s, d) || !is_same_work(plan, s, 0, d))
+        if (!oly_step_has_work(s, d) || !is_same_work(plan, s, 0, d) ||
+            (s->kind == OLY_STEP_GEMM && s->gemm.device[d].parts))
             return false;
     return true;
+}
+
+bool oly_computes_alike(const oly_plan *plan, const oly_step *s)
+{
+    return oly_has_same_work(plan, s) && may_repeat(plan, s);
 }
 
 /* The first device that computes the same as device d: d itself, or one before it. */
@@ -299,7 +305,7 @@ static int first_alike(const oly_plan *plan, const oly_step *s, int d)
 int oly_served_devices(const oly_plan *plan, const oly_step *s)
 {
     int n = 0;
-    if (s->kind != OLY_STEP_MOVE && s->prepared && s->prepared->once)
+    if (s->prepared && ((s->kind != OLY_STEP_MOVE && s->prepared->once) || s->prepared->loop_once))
         return plan->n_devices - 1;
     for (int d = 0; d < plan->n_devices && may_repeat(plan, s); d++)
         n += first_alike(plan, s, d) != d;

@@ -15,7 +15,8 @@ typedef struct oly_repeats {
     double work;           /* elements copied */
 } oly_repeats;
 
-/* Do all devices compute the same? */
+/* Do all devices compute the same? And may one of them do it for the others? */
+bool oly_has_same_work(const oly_plan *plan, const oly_step *s);
 bool oly_computes_alike(const oly_plan *plan, const oly_step *s);
 /* In the plan's arena. *found: NULL: every device computes for itself. fails OLY_MEMORY. */
 oly_status oly_find_repeats(oly_plan *plan, const oly_step *s, const oly_repeats **found);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: layouts  Loops that all CPU devices of a process would run alike are run by the first of them: drawn loops (counted, with a
+ * condition, nested, with branches, updates in place, carries that are passed on or stay as they are, of no iterations) have the same bits on
+ * every device as without that, call after call, with results that take over the memory of the inputs, and what is not donated stays as it is.
+ *
+ * LOOPS_ONCE=seed:count runs others. */
+#include "check_communication.h"
+#include <stdlib.h>
+
+enum { LENGTH = 24, CARRIES = 4, MOST_OPERATIONS = 6, USUAL = 120, CALLS = 3 };
+
+typedef struct operation {
+    int kind, to, from, number;
+} operation;
+typedef struct drawn {
+    int n, count, kind; /* of the loop: COUNTED, UNTIL, NESTED */
+    operation operations[MOST_OPERATIONS];
+    bool split, mapped, donates; /* mapped: over devices, whose carries differ */
+} drawn;
+enum { COUNTED, UNTIL, NESTED, LOOPS };
+enum { ADDS, PASSES, SWAPS, UPDATES, SCATTERS, RUNS, MULTIPLIES, BRANCHES, SUMS, COUNTS, ROLLS, OPERATIONS };
+
+static oly_mesh mesh;
+static uint64_t state_of_draws;
+
+static int below(int n)
+{
+    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((state_of_draws >> 33) % (uint64_t)n);
+}
+
+static void draw(drawn *p, int seed)
+{
+    state_of_draws = (uint64_t)seed * 7919 + 23;
+    for (int k = 0; k < 10; k++)
+        below(2);
+    *p = (drawn){.n = 1 + below(MOST_OPERATIONS), .count = below(3) ? 1 + below(6) : below(2), .kind = below(LOOPS)};
+    p->split = below(6) == 0;
+    p->donates = below(2);
+    p->mapped = below(5) == 0;
+    for (int k = 0; k < p->n; k++)
+        p->operations[k] = (operation){below(OPERATIONS), below(CARRIES - 1), below(CARRIES - 1), below(LENGTH)};
+}
+
+/* -- the loops: carries 0 to 2 are numbers, 3 counts iterations ------------------------------------------------------------- */
+
+static void halve(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 0.5);
+}
+
+static void shift(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sub(in[0], 0.125);
+}
+
+static void apply(const operation *o, oly_array *c)
+{
+    oly_array x = c[o->from], to = c[o->to], index = oly_mod(oly_add(c[3], o->number), LENGTH);
+    switch (o->kind) {
+    case ADDS: c[o->to] = oly_add(oly_mul(to, 0.5), oly_sin(x)); break;
+    case PASSES: c[o->to] = x; break;
+    case SWAPS: c[o->to] = x, c[o->from] = to; break;
+    case UPDATES: c[o->to] = oly_at_set(to, OLY_INDEXES(index), oly_add(oly_take(x, index, 0, NULL), 0.25)); break;
+    case SCATTERS:
+        c[o->to] =
+            oly_at_add(to, OLY_INDEXES(oly_mod(oly_add(oly_arange(7, OLY_INT32), index), LENGTH)), oly_slice(x, ":7"));
+        break;
+    case RUNS: c[o->to] = oly_mul(oly_cumsum(x, 0), 0.0625); break;
+    case MULTIPLIES:
+        c[o->to] =
+            oly_mul(oly_matmul(oly_cos(oly_reshape(oly_arange(LENGTH * LENGTH, OLY_FLOAT32), LENGTH, LENGTH)), x), 0.1);
+        break;
+    case BRANCHES:
+        oly_cond(oly_gt(oly_take(x, index, 0, NULL), o->number / 24. - 0.5), halve, shift, 1, &to, 1, &c[o->to], NULL);
+        break;
+    case SUMS: c[o->to] = oly_sub(to, oly_mean(x)); break;
+    case COUNTS: c[o->to] = oly_add(to, oly_astype(c[3], OLY_FLOAT32)); break;
+    default: c[o->to] = oly_roll(x, o->number, 0);
+    }
+}
+
+static void iterate(oly_array *c, const drawn *p)
+{
+    for (int k = 0; k < p->n; k++)
+        apply(&p->operations[k], c);
+    c[3] = oly_add(c[3], 1);
+}
+
+static void counted(oly_array i, oly_array *c, void *user)
+{
+    (void)i;
+    iterate(c, user);
+}
+
+static void nested(oly_array i, oly_array *c, void *user)
+{
+    const drawn *p = user;
+    (void)i;
+    oly_fori(0, 1 + p->operations[0].number % 3, counted, CARRIES, c, user);
+    c[0] = oly_add(c[0], oly_mul(c[1], 0.125));
+}
+
+static oly_array goes_on(const oly_array *c, void *user)
+{
+    const drawn *p = user;
+    return oly_lt(c[3], p->count);
+}
+
+static void until(oly_array *c, void *user)
+{
+    iterate(c, user);
+}
+
+static void run(const oly_array *in, oly_array *out, void *user)
+{
+    const drawn *p = user;
+    oly_array c[CARRIES] = {in[0], in[1], in[2], oly_astype(0, OLY_INT32)};
+    if (p->kind == UNTIL)
+        oly_while(goes_on, until, CARRIES, c, user);
+    else
+        oly_fori(0, p->count, p->kind == NESTED ? nested : counted, CARRIES, c, user);
+    for (int k = 0; k < CARRIES - 1; k++)
+        out[k] = c[k];
+}
+
+static void run_mapped(const oly_array *in, oly_array *out, void *user)
+{
+    oly_shard_map(run, user, mesh, OLY_IN(in[0], in[1], in[2]), OLY_SPECS("x", "x", "x"),
+                  OLY_OUT(out[0], out[1], out[2]), OLY_SPECS("x", "x", "x"));
+}
+
+/* -- all its shards ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct values {
+    float of[CALLS + 1][3][8][LENGTH]; /* the last: of the inputs, afterwards */
+} values;
+
+static void keep(float of[8][LENGTH], oly_array x)
+{
+    int k = 0;
+    OLY_FOR_EACH_SHARD(s, x)
+    {
+        memcpy(of[k++], s.memory, sizeof(float) * (size_t)s.extent[0]);
+    }
+}
+
+/* Returns whether explanations say that one device runs a loop. */
+static bool run_drawn(drawn *p, values *v)
+{
+    oly_array in[3], y[3] = {NULL};
+    memset(v, 0, sizeof *v);
+    for (int k = 0; k < 3; k++)
+        in[k] = oly_device_put(oly_cos(oly_add(oly_arange(p->mapped ? 8 * LENGTH : LENGTH, OLY_FLOAT32), k)),
+                               oly_named(mesh, p->mapped || (p->split && k == 2) ? "x" : ""));
+    oly_fn f = p->mapped ? oly_jit(run_mapped, 3, 3, .user = p) : oly_jit(run, 3, 3, .user = p);
+    char *steps = check_steps(f, 3, in);
+    bool once = strstr(steps, "loop   [computed once") != NULL;
+    free(steps);
+    for (int k = 0; k < 3; k++)
+        y[k] = oly_keep(in[k]);
+    for (int call = 0; call < CALLS; call++) {
+        oly_array next[3] = {NULL};
+        if (p->donates && call > 0) {
+            assert_int_equal(oly_call(f, OLY_IN(y[0], y[1], y[2]), OLY_OUT(y[0], y[1], y[2])), OLY_OK);
+        } else {
+            assert_int_equal(oly_call(f, OLY_IN(y[0], y[1], y[2]), OLY_OUT(next[0], next[1], next[2])), OLY_OK);
+            memcpy(y, next, sizeof y);
+        }
+        if (call % 2 == 0) /* else the next call may take the memory */
+            for (int k = 0; k < 3; k++)
+                keep(v->of[call][k], y[k]);
+    }
+    for (int k = 0; k < 3; k++)
+        keep(v->of[CALLS][k], in[k]);
+    return once;
+}
+
+static void begin(const char *disabled)
+{
+    if (disabled)
+        setenv("OLYMPUS_DISABLE", disabled, 1);
+    else
+        unsetenv("OLYMPUS_DISABLE");
+    setenv("OLYMPUS_COMPUTE_ONCE", "0", 1);
+    oly_init(NULL, NULL);
+    mesh = oly_make_mesh("x=8");
+}
+
+static void drawn_loops(void **state)
+{
+    (void)state;
+    int seed = 1, count = USUAL, once = 0;
+    if (getenv("LOOPS_ONCE"))
+        sscanf(getenv("LOOPS_ONCE"), "%d:%d", &seed, &count);
+    values *with = calloc((size_t)count, sizeof *with), *plain = calloc(1, sizeof *plain);
+    drawn p;
+    begin(NULL);
+    int here = oly_local_device_count();
+    for (int k = 0; k < count; k++)
+        OLY_SCOPE
+        {
+            draw(&p, seed + k);
+            once += run_drawn(&p, &with[k]);
+        }
+    oly_finalize();
+    assert_true(here > 1 ? 3 * once >= count : once == 0);
+    begin("compute-once");
+    for (int k = 0; k < count; k++)
+        OLY_SCOPE
+        {
+            draw(&p, seed + k);
+            assert_false(run_drawn(&p, plain));
+            if (memcmp(plain, &with[k], sizeof *plain) != 0)
+                fail_msg("loop %d differs", seed + k);
+        }
+    oly_finalize();
+    free(with);
+    free(plain);
+    unsetenv("OLYMPUS_DISABLE");
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+}
+
+/* Of carries that are large and of iterations whose work several threads share. */
+static void logistic(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    c[0] = oly_mul(oly_mul(3.7, c[0]), oly_sub(1, c[0]));
+}
+
+static void population(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 5, logistic, 1, out, NULL);
+}
+
+static void large_carries(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    float *first = malloc(sizeof *first * N);
+    bool known = false;
+    for (int without = 0; without < 2; without++) {
+        begin(without ? "compute-once" : NULL);
+        OLY_SCOPE
+        {
+            oly_array x = oly_device_put(oly_div(oly_arange(N, OLY_FLOAT32), N), oly_named(mesh, "")), y = NULL;
+            oly_fn f = oly_jit(population, 1, 1);
+            assert_int_equal(oly_call(f, OLY_IN(x), OLY_OUT(y)), OLY_OK);
+            OLY_FOR_EACH_SHARD(s, y)
+            {
+                if (!known)
+                    memcpy(first, s.memory, sizeof *first * N);
+                known = true;
+                assert_memory_equal(first, s.memory, sizeof *first * N);
+            }
+        }
+        oly_finalize();
+    }
+    free(first);
+    unsetenv("OLYMPUS_DISABLE");
+    unsetenv("OLYMPUS_COMPUTE_ONCE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_loops), cmocka_unit_test(large_carries)};
+    return CHECK_MAIN(tests);
+}
