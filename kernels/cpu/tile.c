@@ -196,9 +196,10 @@ static void cut_into_tiles(run *r, int64_t most)
     if (!r->blocks) {
         r->tile[r->rank - 1] = even_piece(r->extent[r->rank - 1], most);
     } else if (runs_across(r, &along)) {
-        int64_t side = most >= 1024 ? 32 : most >= 256 ? 16 : 8;
+        /* whole lines of what is dense across, several that follow each other, which the processor fetches ahead */
+        int64_t side = most >= 256 ? 16 : 8, lines = most >= 1024 ? 64 : side;
         r->tile[r->rank - 1] = even_piece(r->extent[r->rank - 1], side);
-        r->tile[along] = even_piece(r->extent[along], side);
+        r->tile[along] = even_piece(r->extent[along], lines);
     } else {
         for (int d = r->rank - 1; d >= 0 && most > 1; d--) {
             r->tile[d] = r->extent[d] < most ? r->extent[d] : most;
@@ -401,6 +402,8 @@ static void move_tile(const run *r, const tile *t, const operand *o, char *memor
 {
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
     int inner = r->rank - 1, middle = inner > 0 ? inner - 1 : 0;
+    while (middle > 0 && t->extent[middle] == 1)
+        middle--;
     int64_t columns = t->extent[inner], rows = inner > 0 ? t->extent[middle] : 1, at[OLY_MAX_RANK] = {0};
     if (o->stride[inner] == 1 && o->stride[middle] == columns) { /* one long row */
         columns *= rows;
