@@ -159,6 +159,13 @@ static bool is_blas_matrix(int64_t rows, int64_t columns, int64_t row, int64_t c
     return (column == 1 && row >= columns && row < INT32_MAX) || (row == 1 && column >= rows && column < INT32_MAX);
 }
 
+/* Of a matrix that a vector is multiplied with, whose rows memory has one after the other: long pieces, so that it is read in long runs. */
+enum { LEAST_PIECE = 256, LONG_PIECE = 2048, ENOUGH_PIECES = 8 };
+static int64_t piece_of_rows(int64_t length)
+{
+    return oly_larger(LEAST_PIECE, oly_smaller(LONG_PIECE, length / ENOUGH_PIECES));
+}
+
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
@@ -172,7 +179,11 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
     wanted = divide_up(wanted, oly_larger(oly_gemm_batches(t), 1));
     if (wanted <= 1)
         return s;
-    int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : 256;
+    int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : LEAST_PIECE;
+    if (t->m == 1 && t->b_column == 1)
+        least_columns = piece_of_rows(t->n);
+    if (t->n == 1 && t->a_row == 1)
+        least_rows = piece_of_rows(t->m);
     s.row_blocks = oly_larger(1, oly_smaller(wanted, t->m / least_rows));
     int64_t most_columns = oly_larger(1, t->n / least_columns);
     if (s.blas && s.row_blocks > ROW_BLOCKS)

@@ -12,9 +12,10 @@
 #include "cpu/transpose.h"
 #include <cblas.h>
 
-#define STRIP        256 /* columns of c computed together: their sums stay in L1 */
-#define DEPTH        64  /* rows of a packed block of b */
-#define LANES        32  /* of a long dot product */
+#define STRIP        256  /* columns of c computed together: their sums stay in L1 */
+#define LONG_STRIP   2048 /* of a vector's product: memory is read in long runs */
+#define DEPTH        64   /* rows of a packed block of b */
+#define LANES        32   /* of a long dot product */
 #define LONG_DOT     4096
 #define NARROW_ROWS  64  /* of c, of narrow types, computed together */
 #define NARROW_STRIP 240 /* columns */
@@ -68,8 +69,9 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
     static void wide_##s(const product *p, const T *a, const T *b, T *c)                                               \
     {                                                                                                                  \
         T packed[DEPTH * STRIP];                                                                                       \
-        for (int64_t j = 0; j < p->n; j += STRIP) {                                                                    \
-            int64_t width = p->n - j < STRIP ? p->n - j : STRIP;                                                       \
+        const int64_t strip = p->m == 1 && p->b_column == 1 ? LONG_STRIP : STRIP;                                      \
+        for (int64_t j = 0; j < p->n; j += strip) {                                                                    \
+            int64_t width = p->n - j < strip ? p->n - j : strip;                                                       \
             const T begin = BEGIN(T, p->k);                                                                            \
             for (int64_t i = 0; i < p->m; i++)                                                                         \
                 for (int64_t x = 0; x < width; x++)                                                                    \
