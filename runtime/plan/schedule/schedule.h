@@ -4,6 +4,7 @@
 #define OLY_PLAN_SCHEDULE_SCHEDULE_H
 #include "plan/model/planner.h"
 
+oly_status oly_write_directly(oly_planner *p); /* direct_writes.c: before the others */
 oly_status oly_schedule(oly_planner *p);
 
 /* fused_reductions.c, fused_products.c, row_chains.c */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: layouts  Groups whose results are only copied into parts of larger arrays write them there: drawn programs of updates of slices,
+ * concatenations, stacks and padding, of pieces that are computed from neighbours, read once or several times, in loops and outside, have the same
+ * bits as with copies, donated or not.
+ *
+ * DIRECT_WRITES=seed:count runs others. */
+#include "check_communication.h"
+#include "compare_pass.h"
+#include <stdlib.h>
+
+enum { ROWS = 24, COLUMNS = 16, MOST = 5, USUAL = 150 };
+enum { INNER, ROW, TWICE, JOINED, STACKED, PADDED, GAPS, BRANCHED, SHAPES };
+
+typedef struct drawn {
+    int n, shape[MOST], number[MOST], loop; /* loop: 0 none, 1 counted, 2 with a condition */
+    bool again, donates;                    /* again: a piece is a result, too */
+} drawn;
+
+static uint64_t state_of_draws;
+static int below(int n)
+{
+    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((state_of_draws >> 33) % (uint64_t)n);
+}
+
+static void draw(drawn *p, int seed)
+{
+    state_of_draws = (uint64_t)seed * 7919 + 23;
+    for (int k = 0; k < 10; k++)
+        below(2);
+    *p = (drawn){.n = 1 + below(MOST), .loop = below(3), .again = below(4) == 0, .donates = below(3) == 0};
+    for (int k = 0; k < p->n; k++)
+        p->shape[k] = below(SHAPES), p->number[k] = below(60);
+}
+
+/* Of the inner part, from all neighbours. */
+static oly_array inner(oly_array x, double weight)
+{
+    oly_array across = oly_add(oly_slice(x, ":-2, 1:-1"), oly_slice(x, "2:, 1:-1")),
+              along = oly_add(oly_slice(x, "1:-1, :-2"), oly_slice(x, "1:-1, 2:"));
+    return oly_add(oly_mul(oly_slice(x, "1:-1, 1:-1"), 0.5), oly_mul(weight, oly_add(across, along)));
+}
+
+static oly_array framed(oly_array x, double value)
+{
+    static const int64_t one[] = {1, 1}, none[] = {0, 0};
+    return oly_pad(x, value, one, one, none);
+}
+
+static void plus(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_update(in[0], "1:-1, 1:-1", inner(in[0], 0.25));
+}
+
+static void minus(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_update(in[0], "2:5, :", oly_mul(oly_slice(in[0], "4:7, :"), -0.5));
+}
+
+static oly_array apply(int shape, int number, oly_array x, oly_array y, oly_array *piece)
+{
+    double weight = number / 240.;
+    oly_array out = NULL;
+    switch (shape) {
+    case INNER: return oly_update(x, "1:-1, 1:-1", *piece = inner(x, weight));
+    case ROW: return oly_update(x, number % 2 ? "0, :" : ":, -1", oly_sin(oly_slice(x, number % 2 ? "3, :" : ":, 2")));
+    case TWICE: /* the piece is read again */
+        *piece = inner(y, weight);
+        return oly_update(oly_add(x, framed(*piece, 0)), "1:-1, 1:-1", *piece);
+    case JOINED:
+        return oly_concatenate(0, oly_sin(oly_slice(x, ":9, :")), oly_mul(oly_slice(y, "9:20, :"), weight),
+                               oly_slice(x, "20:, :"));
+    case STACKED: return oly_sum(oly_stack(0, oly_cos(x), oly_mul(oly_roll(y, number, 1), 0.5)), OLY_AXES(0));
+    case PADDED: return framed(inner(x, weight), 0.75);
+    case GAPS: return oly_update(x, "::3, 1::2", oly_cos(oly_slice(y, "::3, 1::2")));
+    default: oly_cond(oly_gt(oly_sum(x), number), plus, minus, 1, &x, 1, &out, NULL); return out;
+    }
+}
+
+static void iterate(oly_array *c, const drawn *p)
+{
+    oly_array piece = NULL, x = c[0];
+    for (int k = 0; k < p->n; k++)
+        x = apply(p->shape[k], p->number[k], x, c[1], &piece);
+    c[1] = oly_mul(p->again && piece ? framed(piece, 0) : oly_sub(c[1], c[0]), 0.5);
+    c[0] = x;
+}
+
+static void counted(oly_array i, oly_array *c, void *user)
+{
+    (void)i;
+    iterate(c, user);
+}
+
+static oly_array goes_on(const oly_array *c, void *user)
+{
+    (void)user;
+    return oly_lt(c[2], 3);
+}
+
+static void until(oly_array *c, void *user)
+{
+    iterate(c, user);
+    c[2] = oly_add(c[2], 1);
+}
+
+static void run(const oly_array *in, oly_array *out, void *user)
+{
+    const drawn *p = user;
+    oly_array c[] = {in[0], in[1], oly_astype(0, OLY_INT32)};
+    if (p->loop == 0)
+        iterate(c, p);
+    else if (p->loop == 1)
+        oly_fori(0, 3, counted, 2, c, user);
+    else
+        oly_while(goes_on, until, 3, c, user);
+    out[0] = c[0], out[1] = c[1];
+}
+
+/* The values after a call whose results take the place of its inputs, if there are such. */
+static void call_donated(drawn *p, const oly_array *in, float values[2][ROWS * COLUMNS])
+{
+    oly_array x = oly_mul(in[0], 1), y = oly_mul(in[1], 1);
+    oly_fn f = oly_jit(run, 2, 2, .user = p);
+    for (int times = 0; times < 2; times++)
+        assert_int_equal(oly_call(f, OLY_IN(x, y), OLY_OUT(x, y)), OLY_OK);
+    assert_int_equal(oly_process_allgather(x, values[0], sizeof values[0]), OLY_OK);
+    assert_int_equal(oly_process_allgather(y, values[1], sizeof values[1]), OLY_OK);
+}
+
+static int copies_of(drawn *p, const oly_array *in)
+{
+    char *steps = check_steps(oly_jit(run, 2, 2, .user = p), 2, in);
+    int n = check_count(steps, " copy ");
+    free(steps);
+    return n;
+}
+
+static void drawn_programs(void **state)
+{
+    (void)state;
+    int seed = 1, count = USUAL, fewer = 0;
+    const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_IN_PLACE_UPDATE;
+    if (getenv("DIRECT_WRITES"))
+        sscanf(getenv("DIRECT_WRITES"), "%d:%d", &seed, &count);
+    static pass_outcome with, without;
+    static float taken[2][ROWS * COLUMNS], plain[2][ROWS * COLUMNS];
+    static const char *const specs[] = {"x,y", "x", "None,x", "", "(x,y)", "y"};
+    oly_init(NULL, NULL);
+    oly_mesh mesh = oly_make_mesh("x=4,y=2");
+    for (int k = 0; k < count; k++)
+        OLY_SCOPE
+        {
+            drawn p;
+            draw(&p, seed + k);
+            oly_array all = oly_reshape(oly_arange(ROWS * COLUMNS, OLY_FLOAT32), ROWS, COLUMNS);
+            oly_array in[] = {oly_device_put(oly_sin(all), oly_named(mesh, specs[k % 6])),
+                              oly_device_put(oly_cos(all), oly_named(mesh, specs[k / 6 % 6]))};
+            compare_pass(OLY_OPTIMISATION_IN_PLACE_UPDATE, run, &p, in, 2, 2, &with, &without);
+            if (p.donates) {
+                call_donated(&p, in, taken);
+                oly_optimisations before = oly_disable(one);
+                call_donated(&p, in, plain);
+                oly_disable(before);
+                assert_memory_equal(taken, plain, sizeof taken);
+            }
+            int n = copies_of(&p, in);
+            oly_optimisations before = oly_disable(one);
+            fewer += n < copies_of(&p, in);
+            oly_disable(before);
+        }
+    assert_true(oly_process_count() > 1 || fewer * 5 > count);
+    oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_programs)};
+    return CHECK_MAIN(tests);
+}
