@@ -9,17 +9,19 @@
 #
 # One test runs at a time for every four cores (most tests keep all cores busy), those with the longest time limit first; the lines come
 # as tests end. A test whose line says "run: alone" (it measures time) runs after the others, by itself; of those that say "one=NAME"
-# (they use something that there is one of) one runs at a time.
+# (they use something that there is one of) one runs at a time. On fewer than eight cores, tests run one after the other, but for those that say
+# "waits" (for other processes, most of the time): they do so beside the others.
 #
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
 #   CHECK_TIMEOUT=120      seconds allowed for one run, twice as many where tests run beside each other
-#   JOBS=n                 tests at a time (a quarter of the cores, at most 8); 1: one after the other
+#   JOBS=n                 tests at a time (a quarter of the cores, at most 8); JOBS=1: one after the other, those that wait, too
 set -u
 cd "$(dirname "$0")/.." || exit
 export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 limit_default=${CHECK_TIMEOUT:-120}
 cores=$(nproc 2>/dev/null || echo 1)
 jobs=${JOBS:-$((cores < 8 ? 1 : cores < 32 ? cores / 4 : 8))}
+[[ -n ${JOBS:-} || $jobs != 1 ]] && beside=no || beside=yes # tests that wait, beside the others
 export JOBS=1 # for tests that run this script
 
 # Open MPI: allow root and more ranks than cores, yield the core while waiting, and skip the search for networks (0.2 s
@@ -69,7 +71,8 @@ option() { sed -n "1,3s/.*run:.*[[:space:]]$1=\([a-z0-9,]*\).*/\1/p" "$2" | head
 seconds_allowed() {
     local limit
     limit=$(option timeout "$1")
-    echo $((${limit:-$limit_default} * (jobs > 1 ? 2 : 1)))
+    [[ $jobs == 1 && $beside == no ]] || limit=$((2 * ${limit:-$limit_default}))
+    echo "${limit:-$limit_default}"
 }
 
 # sizes FILE: lines "RANKS DEVICES_PER_RANK" ("-": not set) to run a program with.
@@ -250,17 +253,26 @@ if [[ ${#sources[@]} == 0 && ${#names[@]} != 0 ]]; then
     failed=1
 fi
 
-alone=()
+# says WORD SOURCE: is it in the line "run:"?
+says() { sed -n 1,3p "$2" | grep -qE "run:(.* )?$1( |\$)"; }
+
+alone=() waiting=() last=()
 declare -A shared=() # one=NAME: its sources
 for source in "${sources[@]}"; do
     one=$(option one "$source")
-    if [[ $jobs == 1 ]] || sed -n 1,3p "$source" | grep -qE 'run: alone( |$)'; then
+    if [[ $jobs == 1 && $beside == no ]]; then
+        alone+=("$source")
+    elif [[ $beside == yes ]] && says waits "$source"; then
+        waiting+=("$source")
+    elif [[ $beside == yes && -n $one ]] || says alone "$source"; then
+        last+=("$source")
+    elif [[ $jobs == 1 ]]; then
         alone+=("$source")
     elif [[ -n $one ]]; then
         shared[$one]+=" $source"
     fi
 done
-begun=" ${alone[*]-} "
+begun=" ${alone[*]-} ${waiting[*]-} ${last[*]-} "
 for source in "${sources[@]}"; do
     one=$(option one "$source")
     [[ $begun != *" $source "* ]] || continue
@@ -274,6 +286,8 @@ for source in "${sources[@]}"; do
         begin_job "$source"
     fi
 done
+[[ ${#waiting[@]} == 0 ]] || begin_job "${waiting[@]}"
+for source in ${alone[@]+"${alone[@]}"}; do run_test "$source"; done
 while [[ -n $(jobs -rp) ]]; do
     wait -n || true
     print_finished
@@ -285,7 +299,7 @@ for job in "$scratch"/job-*; do # killed before it could count
     echo 'FAILED   a test ended before it was counted'
     failed=$((failed + 1))
 done
-for source in ${alone[@]+"${alone[@]}"}; do run_test "$source"; done
+for source in ${last[@]+"${last[@]}"}; do run_test "$source"; done
 echo "total time $(seconds_since "$suite_start") s"
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed == 0 ]]

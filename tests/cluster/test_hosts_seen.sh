@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=120.  What `oly` sees of a job on several hosts: `oly status --hosts` asks each through ssh; `oly report` corrects clocks that are
+# run: waits one=cluster timeout=120.  What `oly` sees of a job on several hosts: `oly status --hosts` asks each through ssh; `oly report` corrects clocks that are
 # set differently by what the ranks did together. On two virtual hosts (README.md); skipped where a machine cannot have them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

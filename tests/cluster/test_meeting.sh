@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=120.  Processes started by hand on this machine meet and become one job: they print as under mpirun; wrong counts, ids,
+# run: waits timeout=120.  Processes started by hand on this machine meet and become one job: they print as under mpirun; wrong counts, ids,
 # programs and secrets are errors that name them on every process; strangers and malformed messages are refused; a lost process
 # ends the others; nothing is left behind. A line per check.
 set -u

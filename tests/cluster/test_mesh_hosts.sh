@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=120.  Meshes on several hosts: node by node however the launcher places ranks, outer axes over hosts; arrays from functions, values
+# run: waits one=cluster timeout=120.  Meshes on several hosts: node by node however the launcher places ranks, outer axes over hosts; arrays from functions, values
 # from one to all, and a pipeline across hosts as on one machine; the same under Slurm. On two virtual hosts (README.md); skipped where a machine cannot
 # have them.
 set -u

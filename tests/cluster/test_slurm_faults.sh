@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=120.  A long job under Slurm that is preempted, asked to stop, and (LONG=1) runs into its time limit and loses a node: it is queued again, goes
+# run: waits one=cluster timeout=120.  A long job under Slurm that is preempted, asked to stop, and (LONG=1) runs into its time limit and loses a node: it is queued again, goes
 # on from its checkpoint on another number of nodes and ranks, and ends with the same bits as a run that nobody disturbed. Four devices
 # each time. On three virtual hosts (README.md); skipped where a machine cannot have them, or has no Slurm.
 set -u

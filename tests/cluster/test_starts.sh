@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=240.  The same program, started in every way on four virtual hosts: mpirun, olyrun --hosts, olyrun with the
+# run: waits one=cluster timeout=240.  The same program, started in every way on four virtual hosts: mpirun, olyrun --hosts, olyrun with the
 # node file of PBS, by hand, as the pods of an indexed Job; and by Slurm: srun, salloc with mpirun and olyrun, srun without PMI. Skipped
 # where a machine cannot have hosts or Slurm.
 # A line per check.

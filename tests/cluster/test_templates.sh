@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: one=cluster timeout=240.  launch/templates: the Slurm scripts are submitted to a real Slurm on two nodes of this machine's, the one
+# run: waits one=cluster timeout=240.  launch/templates: the Slurm scripts are submitted to a real Slurm on two nodes of this machine's, the one
 # that is queued again goes on from its checkpoint; the manifests fit their schemas and each other, the recipes of images fit the tree, and
 # damaged ones do not. What cannot be tried here is skipped. A line per check.
 set -u

@@ -17,7 +17,6 @@ while_on() {
         tests/gpu/emulated "${start[@]}" "$build/tests/test_gpu_while" >"$scratch/why" 2>&1 </dev/null
     result $? "iterations that begin early, $*"
 }
-while_on 1x8
 while_on 2x4
 while_on 4x2
 while_on 8x1

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
+# run: waits timeout=120
 # tests/run.sh with JOBS: tests run beside each other, those that say "one=NAME" one after the other, those that say "alone" last and by
-# themselves; counts are added up, and a test that is killed before it is counted is a failure.
+# themselves; counts are added up, and a test that is killed before it is counted is a failure. On few cores only those that say "waits" run beside
+# others.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/results.sh
@@ -50,6 +52,23 @@ result $? 'nor one that wants to be alone'
 run 1
 [[ $(awk 'NR % 2 { name = $2; next } $2 != name { print }' "$scratch/order") == '' && $(wc -l <"$scratch/order") == 8 ]]
 result $? 'JOBS=1: one after the other'
+
+# On two cores.
+mkdir "$scratch/bin"
+printf '#!/bin/sh\necho 2\n' >"$scratch/bin/nproc"
+chmod +x "$scratch/bin/nproc"
+few() {
+    rm -f "$scratch/order"
+    (cd "$scratch" && unset JOBS && PATH=$scratch/bin:$PATH MPIRUN=true bash tests/run.sh) >"$scratch/why" 2>&1
+}
+test_is sleeper 'waits one=thing' '16 passed, 0 failed, 0' 'sleep 2'
+few && grep -q '^31 passed, 0 failed, 1 skipped$' "$scratch/why" && meets sleeper free
+result $? 'few cores: a test that waits runs beside another'
+! meets sleeper shared_a && ! meets sleeper shared_b && ! meets sleeper single && ! meets free single && ! meets free shared_a
+result $? 'but not beside one that uses the same thing, or wants to be alone'
+run 1 && ! meets sleeper free
+result $? 'JOBS=1: nor does it then'
+rm "$scratch/tests/test_sleeper.sh"
 
 test_is killed 'timeout=60' '1 passed, 0 failed, 0' 'kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$))'
 run 3 killed free

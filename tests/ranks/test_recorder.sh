@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=300  `oly report` names the rank at fault, whatever has happened to it, and `oly status` tells what the ranks of a running job
+# run: waits timeout=300  `oly report` names the rank at fault, whatever has happened to it, and `oly status` tells what the ranks of a running job
 # wait for; both to their own user only, and without disturbing the job. The faulty programs are in test_recorder.c.
 set -u
 cd "$(dirname "$0")/../.." || exit
