@@ -2,7 +2,7 @@
 /* Matrix products c = a b. Compiled once per instruction set; gives oly_gemm_run_<isa>. Large floating-point products
  * go to OpenBLAS, except, with AVX-512, those that are narrow in one direction, where it is slow; the others are computed here:
  * each element of c from left to right over k with fused multiply-add (where the instruction set has it), vectorised along a row
- * of c, or along a column where c is narrow. A single long dot product, and large ones with few vectors, are summed in lanes. */
+ * of c, or along a column where c is narrow. A single long dot product, and, with AVX-512, products with few vectors are summed in lanes. */
 #include "table.h"
 #include "cpu/gemm_blocks.h"
 #include "cpu/gemm_few.h"
@@ -200,50 +200,25 @@ TRY_TILED(uint32_t, uint32_t, tiled_uint32_t)
 #define VECTOR_uint32_t                                    vector_uint32_t
 #define VECTOR_uint64_t                                    vector_uint64_t
 #define VECTOR_b8                                          vector_b8
-#define VECTOR_f64                                         vector_f64
 #define VECTOR_c64                                         vector_c64
 #define VECTOR_c128                                        vector_c128
 #define SUM(T, x, y)                                       ((T)((x) + (y)))
 #define GEMM_INTEGERS(a, number, name, s, T, U, S, W, ...) GEMM(U, U, WRAPPED_##W)
 OLY_UNSIGNED_TYPES(GEMM_INTEGERS, )
-#ifdef OLY_HAS_TRANSPOSE
-/* Dot products of x with 16 dense vectors of y side by side: elements of y are turned in registers. The same order. */
-static int64_t dots_of_sixteen(int64_t count, int64_t k, const float *x, int64_t x_stride, const float *y,
-                               int64_t y_vector, float *c, int64_t step)
-{
-    enum { AHEAD = 64 }; /* elements: sixteen streams are more than processors follow */
-    int64_t i = 0;
-    for (; i + 16 <= count && k >= 32; i += 16) {
-        const float *rows = y + i * y_vector;
-        __m512 sum = _mm512_set1_ps(BEGIN(float, k));
-        int64_t l = 0;
-        for (; l + 16 <= k; l += 16) {
-            __m512 v[16];
-            for (int r = 0; r < 16; r++) {
-                v[r] = _mm512_loadu_ps(rows + r * y_vector + l);
-                __builtin_prefetch(rows + r * y_vector + l + AHEAD);
-            }
-            transpose_vectors(v);
-            for (int q = 0; q < 16; q++)
-                sum = _mm512_fmadd_ps(v[q], _mm512_set1_ps(x[(l + q) * x_stride]), sum);
-        }
-        float sums[16];
-        _mm512_storeu_ps(sums, sum);
-        for (int r = 0; r < 16; r++) {
-            for (int64_t q = l; q < k; q++)
-                sums[r] = FMAF(rows[r * y_vector + q], x[q * x_stride], sums[r]);
-            c[(i + r) * step] = sums[r];
-        }
-    }
-    return i;
-}
+#ifdef OLY_HAS_TILES
 #define VECTOR_f32(count, k, x, x_stride, y, y_vector, one, c, step)                                                   \
     do {                                                                                                               \
-        const int64_t done = dots_of_sixteen(count, k, x, x_stride, y, y_vector, c, step);                             \
-        vector_f32((count)-done, k, x, x_stride, (y) + done * (y_vector), y_vector, 1, (c) + done * (step), step);     \
+        if (!try_one_f32(count, k, x, x_stride, y, y_vector, c, step))                                                 \
+            vector_f32(count, k, x, x_stride, y, y_vector, 1, c, step);                                                \
+    } while (0)
+#define VECTOR_f64(count, k, x, x_stride, y, y_vector, one, c, step)                                                   \
+    do {                                                                                                               \
+        if (!try_one_f64(count, k, x, x_stride, y, y_vector, c, step))                                                 \
+            vector_f64(count, k, x, x_stride, y, y_vector, 1, c, step);                                                \
     } while (0)
 #else
 #define VECTOR_f32 vector_f32
+#define VECTOR_f64 vector_f64
 #endif
 GEMM(f32, float, FUSED_F32)
 GEMM(f64, double, FUSED_F64)

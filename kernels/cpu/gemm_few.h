@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large products of a matrix with few vectors, with AVX-512: they read the matrix once, as fast as memory allows. Dot products are
- * summed in lanes along the dense rows of the matrix, FEW_DEPTH elements at a time; lanes are added in a tree. For gemm.c alone. */
+ * summed in lanes along the dense rows of the matrix, FEW_DEPTH elements at a time; lanes are added in a tree. Products with one vector, too, of
+ * any size. For gemm.c alone. */
 #ifndef OLY_CPU_GEMM_FEW_H
 #define OLY_CPU_GEMM_FEW_H
 #include "cpu/gemm_blocks.h"
@@ -82,5 +83,55 @@
     }
 FEW(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _mm512_setzero_ps)
 FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
+
+/* Dot products of one vector with dense rows, sixteen rows side by side, in lanes that are added in a tree. */
+#define ONE_ROWS 16
+#define ONE_MOST 8192 /* elements of a vector that is not dense: it is copied */
+#define ONE(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                      \
+    static void sixteen_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)       \
+    {                                                                                                                  \
+        enum { AHEAD = 256 / sizeof(T) }; /* sixteen streams are more than processors follow */                        \
+        const T *at[ONE_ROWS];                                                                                         \
+        V sum[ONE_ROWS];                                                                                               \
+        _Pragma("GCC unroll 16") for (int r = 0; r < ONE_ROWS; r++)                                                    \
+        {                                                                                                              \
+            at[r] = y + (r < rows ? r : rows - 1) * row;                                                               \
+            sum[r] = ZERO();                                                                                           \
+        }                                                                                                              \
+        for (int64_t l = 0; l < k; l += (lanes)) {                                                                     \
+            const M some = (M)(k - l >= (lanes) ? (M)-1 : (M)-1 >> ((lanes) - (k - l)));                               \
+            const V with = LOAD(some, x + l);                                                                          \
+            _Pragma("GCC unroll 16") for (int r = 0; r < ONE_ROWS; r++)                                                \
+            {                                                                                                          \
+                sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                                   \
+                __builtin_prefetch(at[r] + l + AHEAD);                                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
+        T lane[ONE_ROWS][lanes] __attribute__((aligned(64))), turned[lanes][ONE_ROWS] __attribute__((aligned(64)));    \
+        memcpy(lane, sum, sizeof sum);                                                                                 \
+        turn_##s(ONE_ROWS, lanes, turned[0], ONE_ROWS, lane[0], lanes);                                                \
+        for (int half = (lanes) / 2; half > 0; half /= 2)                                                              \
+            for (int j = 0; j < half; j++)                                                                             \
+                for (int r = 0; r < ONE_ROWS; r++)                                                                     \
+                    turned[j][r] = turned[2 * j][r] + turned[2 * j + 1][r];                                            \
+        for (int r = 0; r < rows; r++)                                                                                 \
+            out[r * step] = turned[0][r];                                                                              \
+    }                                                                                                                  \
+    /* False: there are too few elements, or too many that are not dense. */                                           \
+    static bool try_one_##s(int64_t count, int64_t k, const T *x, int64_t x_stride, const T *y, int64_t row, T *out,   \
+                            int64_t step)                                                                              \
+    {                                                                                                                  \
+        T dense[ONE_MOST];                                                                                             \
+        if (k < 8 * (lanes) || (x_stride != 1 && k > ONE_MOST))                                                        \
+            return false;                                                                                              \
+        for (int64_t l = 0; l < k && x_stride != 1; l++)                                                               \
+            dense[l] = x[l * x_stride];                                                                                \
+        for (int64_t i = 0; i < count; i += ONE_ROWS)                                                                  \
+            sixteen_rows_##s(k, (int)(count - i < ONE_ROWS ? count - i : ONE_ROWS), x_stride == 1 ? x : dense,         \
+                             y + i * row, row, out + i * step, step);                                                  \
+        return true;                                                                                                   \
+    }
+ONE(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _mm512_setzero_ps)
+ONE(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
 #endif
 #endif
