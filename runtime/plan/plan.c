@@ -413,6 +413,7 @@ static oly_status run_passes(oly_planner *p)
     f->block->end = p->next_number;
     p->plan->n_steps = p->next_number;
     OLY_TRY(oly_write_directly(p));
+    OLY_TRY(oly_read_directly(p));
     OLY_TRY(oly_schedule(p));
     oly_fuse_reductions(p->plan);
     oly_fuse_products(p->plan);

@@ -285,8 +285,10 @@ static oly_status try(search *s, const trial *t)
         return st == OLY_MEMORY ? st : OLY_OK;
     oly_told after;
     st = oly_tell(plan, NULL, &after);
-    if (st == OLY_OK && after.costs.wire_bytes < s->base.costs.wire_bytes && after.seconds < s->base.seconds) {
+    bool is_told = st == OLY_OK;
+    if (is_told && after.costs.wire_bytes < s->base.costs.wire_bytes && after.seconds < s->base.seconds) {
         const bool *removes = find_removed(s->told, &after);
+        st = removes ? OLY_OK : oly_out_of_memory(0, "an explanation");
         if (removes)
             keep(s, (oly_hint){.subject = subject_of(s, t),
                                .change = tell_change(s, t),
@@ -298,7 +300,7 @@ static oly_status try(search *s, const trial *t)
                                .memory = after.peak - s->base.peak,
                                .seconds = s->base.seconds - after.seconds});
     }
-    if (st == OLY_OK)
+    if (is_told)
         oly_told_free(&after);
     oly_plan_free(plan);
     return st;

@@ -129,6 +129,21 @@ static oly_ranges whole_of(const oly_tile_box *b)
     return r;
 }
 
+bool oly_cut_readers(const oly_step *s, const oly_tile_work *w, const oly_piece *piece, oly_ranges *inner)
+{
+    oly_ranges all = whole_of(&w->box), late;
+    for (int j = 0; j < s->tile.program.n_loads; j++) {
+        int64_t element = (int64_t)oly_dtype_size((oly_dtype)s->tile.program.load_dtype[j]);
+        if (w->loads[j].base != piece->buffer)
+            continue;
+        if (!oly_find_readers(piece, element, &w->loads[j], &all, &late))
+            return false;
+        if (oly_ranges_volume(&late) > 0)
+            cut(inner, &late);
+    }
+    return true;
+}
+
 /* The largest box of a device's part that reads nothing late. False: unknown. */
 static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const oly_step *const *moves,
                        oly_ranges *inner)
@@ -136,26 +151,15 @@ static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const o
     *inner = whole_of(&w->box);
     if (inner->rank == 0)
         return false;
-    oly_ranges all = *inner, late;
     for (int m = 0; m < n; m++)
-        for (int k = 0; k < moves[m]->move.n_arrivals; k++) {
-            const oly_piece *piece = &moves[m]->move.arrivals[k].piece;
-            for (int j = 0; j < s->tile.program.n_loads; j++) {
-                int64_t element = (int64_t)oly_dtype_size((oly_dtype)s->tile.program.load_dtype[j]);
-                if (w->loads[j].base != piece->buffer)
-                    continue;
-                if (!oly_find_readers(piece, element, &w->loads[j], &all, &late))
-                    return false;
-                if (oly_ranges_volume(&late) > 0)
-                    cut(inner, &late);
-            }
-        }
+        for (int k = 0; k < moves[m]->move.n_arrivals; k++)
+            if (!oly_cut_readers(s, w, &moves[m]->move.arrivals[k].piece, inner))
+                return false;
     return true;
 }
 
-/* The device's work on one part of its box. */
-static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const oly_ranges *part,
-                            oly_tile_work *w)
+oly_status oly_part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const oly_ranges *part,
+                         oly_tile_work *w)
 {
     const oly_tile_program *program = &s->tile.program;
     *w = (oly_tile_work){.box = whole->box};
@@ -182,9 +186,7 @@ static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_wo
     return OLY_OK;
 }
 
-/* Slab k around the inner part: number 2d is below it along dimension d, 2d + 1 above; in dimensions before d it is
- * as wide as the inner part. */
-static oly_ranges slab(const oly_tile_box *box, const oly_ranges *inner, int k)
+oly_ranges oly_slab(const oly_tile_box *box, const oly_ranges *inner, int k)
 {
     oly_ranges r = whole_of(box);
     for (int d = 0; d < k / 2; d++) {
@@ -231,7 +233,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
         all += oly_ranges_volume(&whole);
         early += oly_ranges_volume(&inner[d]);
         for (int k = 0; k < 2 * rank; k++) {
-            oly_ranges r = slab(&w->box, &inner[d], k);
+            oly_ranges r = oly_slab(&w->box, &inner[d], k);
             slabs[k] += oly_ranges_volume(&r);
             rows += rows_of(&r);
         }
@@ -253,8 +255,8 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
             const oly_tile_work *w = &s->tile.device[d];
             if (!w->has_work)
                 continue;
-            oly_ranges r = k < 0 ? inner[d] : slab(&w->box, &inner[d], k);
-            OLY_TRY(part_work(p, s, w, &r, &work[d]));
+            oly_ranges r = k < 0 ? inner[d] : oly_slab(&w->box, &inner[d], k);
+            OLY_TRY(oly_part_work(p, s, w, &r, &work[d]));
         }
         add_part(parts, s, (k < 0 ? early : slabs[k]) / all, k < 0 ? OLY_AFTER_START : OLY_AFTER_WAIT);
         parts->part[parts->n - 1].step.tile.device = work;

@@ -4,7 +4,11 @@
 #define OLY_PLAN_SCHEDULE_SCHEDULE_H
 #include "plan/model/planner.h"
 
-oly_status oly_write_directly(oly_planner *p); /* direct_writes.c: before the others */
+/* direct_writes.c, direct_reads.c: before the others, in this order */
+oly_status oly_write_directly(oly_planner *p);
+oly_status oly_read_directly(oly_planner *p);
+extern int64_t
+    oly_direct_reads_least; /* bytes of a device's block: smaller ones are copied in a few microseconds. Tests set it */
 oly_status oly_schedule(oly_planner *p);
 
 /* fused_reductions.c, fused_products.c, row_chains.c */

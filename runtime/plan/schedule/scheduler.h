@@ -33,6 +33,14 @@ double oly_ranges_volume(const oly_ranges *r);
 bool oly_find_readers(const oly_piece *piece, int64_t element, const oly_place *place, const oly_ranges *all,
                       oly_ranges *found);
 
+/* Cuts from a device's iterations of an elementwise step those that read the piece, and as few others as possible. False: unknown. */
+bool oly_cut_readers(const oly_step *s, const oly_tile_work *w, const oly_piece *piece, oly_ranges *inner);
+/* The device's work on one part of its box. */
+oly_status oly_part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const oly_ranges *part,
+                         oly_tile_work *w);
+/* Slab k around the inner part: number 2d is below it along dimension d, 2d + 1 above; in dimensions before d it is
+ * as wide as the inner part. */
+oly_ranges oly_slab(const oly_tile_box *box, const oly_ranges *inner, int k);
 /* Splits a step that reads what the transfers bring, which takes `flight` seconds, where that pays. */
 oly_status oly_split_step(oly_planner *p, const oly_step *s, int n, const oly_step *const *moves, double flight,
                           oly_parts *parts);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: layouts  Groups whose results are only copied into parts of larger arrays write them there: drawn programs of updates of slices,
+/* run: layouts  Groups whose results are only copied into parts of larger arrays write them there, and inner parts of blocks are read where they
+ * are, without the margins from other devices: drawn programs of updates of slices,
  * concatenations, stacks and padding, of pieces that are computed from neighbours, read once or several times, in loops and outside, have the same
  * bits as with copies, donated or not.
  *
- * DIRECT_WRITES=seed:count runs others. */
+ * DIRECT_PARTS=seed:count runs others. */
 #include "check_communication.h"
 #include "compare_pass.h"
+#include "plan/schedule/schedule.h"
 #include <stdlib.h>
 
-enum { ROWS = 24, COLUMNS = 16, MOST = 5, USUAL = 150 };
-enum { INNER, ROW, TWICE, JOINED, STACKED, PADDED, GAPS, BRANCHED, SHAPES };
+enum { ROWS = 48, COLUMNS = 40, MOST = 5, USUAL = 60 };
+enum { INNER, ROW, TWICE, JOINED, STACKED, PADDED, GAPS, BRANCHED, WIDE, SHIFTED, FLIPPED, SUMMED, SHAPES };
 
 typedef struct drawn {
     int n, shape[MOST], number[MOST], loop; /* loop: 0 none, 1 counted, 2 with a condition */
@@ -70,8 +72,8 @@ static oly_array apply(int shape, int number, oly_array x, oly_array y, oly_arra
         *piece = inner(y, weight);
         return oly_update(oly_add(x, framed(*piece, 0)), "1:-1, 1:-1", *piece);
     case JOINED:
-        return oly_concatenate(0, oly_sin(oly_slice(x, ":9, :")), oly_mul(oly_slice(y, "9:20, :"), weight),
-                               oly_slice(x, "20:, :"));
+        return oly_concatenate(0, oly_sin(oly_slice(x, ":9, :")), oly_mul(oly_slice(y, "9:40, :"), weight),
+                               oly_slice(x, "40:, :"));
     case STACKED: return oly_sum(oly_stack(0, oly_cos(x), oly_mul(oly_roll(y, number, 1), 0.5)), OLY_AXES(0));
     case PADDED: return framed(inner(x, weight), 0.75);
     case GAPS: return oly_update(x, "::3, 1::2", oly_cos(oly_slice(y, "::3, 1::2")));
@@ -130,10 +132,13 @@ static void call_donated(drawn *p, const oly_array *in, float values[2][ROWS * C
     assert_int_equal(oly_process_allgather(y, values[1], sizeof values[1]), OLY_OK);
 }
 
-static int copies_of(drawn *p, const oly_array *in)
+/* Of the plan without this optimisation; -1: with all. */
+static int count_of(const char *word, int optimisation, drawn *p, const oly_array *in)
 {
+    oly_optimisations before = oly_disable(optimisation < 0 ? 0 : (oly_optimisations)1 << optimisation);
     char *steps = check_steps(oly_jit(run, 2, 2, .user = p), 2, in);
-    int n = check_count(steps, " copy ");
+    int n = check_count(steps, word);
+    oly_disable(before);
     free(steps);
     return n;
 }
@@ -141,15 +146,16 @@ static int copies_of(drawn *p, const oly_array *in)
 static void drawn_programs(void **state)
 {
     (void)state;
-    int seed = 1, count = USUAL, fewer = 0;
+    int seed = 1, count = USUAL, fewer = 0, split = 0;
     const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_IN_PLACE_UPDATE;
-    if (getenv("DIRECT_WRITES"))
-        sscanf(getenv("DIRECT_WRITES"), "%d:%d", &seed, &count);
+    if (getenv("DIRECT_PARTS"))
+        sscanf(getenv("DIRECT_PARTS"), "%d:%d", &seed, &count);
     static pass_outcome with, without;
     static float taken[2][ROWS * COLUMNS], plain[2][ROWS * COLUMNS];
     static const char *const specs[] = {"x,y", "x", "None,x", "", "(x,y)", "y"};
     oly_init(NULL, NULL);
     oly_mesh mesh = oly_make_mesh("x=4,y=2");
+    oly_direct_reads_least = 1;
     for (int k = 0; k < count; k++)
         OLY_SCOPE
         {
@@ -159,6 +165,7 @@ static void drawn_programs(void **state)
             oly_array in[] = {oly_device_put(oly_sin(all), oly_named(mesh, specs[k % 6])),
                               oly_device_put(oly_cos(all), oly_named(mesh, specs[k / 6 % 6]))};
             compare_pass(OLY_OPTIMISATION_IN_PLACE_UPDATE, run, &p, in, 2, 2, &with, &without);
+            compare_pass(OLY_OPTIMISATION_STEP_SPLITTING, run, &p, in, 2, 2, &with, &without);
             if (p.donates) {
                 call_donated(&p, in, taken);
                 oly_optimisations before = oly_disable(one);
@@ -166,12 +173,11 @@ static void drawn_programs(void **state)
                 oly_disable(before);
                 assert_memory_equal(taken, plain, sizeof taken);
             }
-            int n = copies_of(&p, in);
-            oly_optimisations before = oly_disable(one);
-            fewer += n < copies_of(&p, in);
-            oly_disable(before);
+            fewer += count_of(" copy ", -1, &p, in) < count_of(" copy ", OLY_OPTIMISATION_IN_PLACE_UPDATE, &p, in);
+            split +=
+                count_of("elementwise", -1, &p, in) > count_of("elementwise", OLY_OPTIMISATION_STEP_SPLITTING, &p, in);
         }
-    assert_true(oly_process_count() > 1 || fewer * 5 > count);
+    assert_true(oly_process_count() > 1 || (fewer * 5 > count && split * 5 > count));
     oly_finalize();
 }
 

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct reads: a transfer that adds margins to a device's block copies the block next to what comes from other devices, so that elementwise
+ * steps find both in one place. Where the block is large, such steps are split: the inner part, which reads nothing from other
+ * devices, reads the block where it is, and of the copy only what the rest reads stays. Every element is computed as before, so no bit
+ * changes. Called by plan.c after direct_writes.c and before steps are ordered, which may then move inner parts before the wait. */
+#include "core/optimisation.h"
+#include "plan/schedule/schedule.h"
+#include "plan/schedule/scheduler.h"
+#include <string.h>
+
+enum { MOST_READERS = 4 };
+int64_t oly_direct_reads_least = 1 << 18;
+
+/* A transfer, from blocks into larger ones. */
+typedef struct margins {
+    oly_planner *p;
+    oly_block *block;
+    int k, from, to;                     /* the step; slots */
+    int n_readers, reader[MOST_READERS]; /* steps */
+    oly_copy_work *own; /* [n_devices] a copy of all of the device's block that is copied; extent 0: nothing is */
+    oly_ranges *inner[MOST_READERS]; /* [n_devices] */
+} margins;
+
+/* -- the transfer ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct search {
+    int slot;
+    bool reads, writes;
+} search;
+
+static void look(void *context, int slot, bool writes)
+{
+    search *x = context;
+    x->reads = x->reads || (slot == x->slot && !writes);
+    x->writes = x->writes || (slot == x->slot && writes);
+}
+
+static search uses_of(const oly_plan *plan, const oly_step *s, int slot)
+{
+    search x = {.slot = slot};
+    oly_step_effects(plan, s, look, &x);
+    return x;
+}
+
+static double elements_of(const oly_copy_work *c)
+{
+    double n = 1;
+    for (int d = 0; d < c->task.rank; d++)
+        n *= (double)c->task.extent[d];
+    return n;
+}
+
+/* The coordinates of an offset in memory that is row-major with these strides. */
+static void decode(const oly_copy_work *c, const int64_t *stride, int64_t offset, int64_t *at)
+{
+    int64_t left = offset / (int64_t)c->task.element_bytes;
+    for (int d = 0; d < c->task.rank; d++) {
+        at[d] = left / stride[d];
+        left -= at[d] * stride[d];
+    }
+}
+
+static void add_offset(const oly_copy_work *c, const int64_t *stride, const int64_t *by, int64_t *offset)
+{
+    for (int d = 0; d < c->task.rank; d++)
+        *offset += by[d] * stride[d] * (int64_t)c->task.element_bytes;
+}
+
+/* Makes `all`, which may be nothing yet, the copy of the smallest box that has this part of the block, too. False: it is of another shape. */
+static bool extend(oly_copy_work *all, const oly_copy_work *c)
+{
+    int64_t at[OLY_MAX_RANK], first[OLY_MAX_RANK], from[OLY_MAX_RANK], from_first[OLY_MAX_RANK], back[OLY_MAX_RANK];
+    size_t bytes = sizeof *at * (size_t)c->task.rank;
+    if (all->task.rank == 0) {
+        *all = *c;
+        return c->task.rank > 0;
+    }
+    if (all->task.rank != c->task.rank || all->task.element_bytes != c->task.element_bytes ||
+        all->from.base != c->from.base || memcmp(all->task.to_stride, c->task.to_stride, bytes) != 0 ||
+        memcmp(all->task.from_stride, c->task.from_stride, bytes) != 0)
+        return false;
+    decode(c, c->task.to_stride, c->to.offset, at);
+    decode(c, c->task.to_stride, all->to.offset, first);
+    decode(c, c->task.from_stride, c->from.offset, from);
+    decode(c, c->task.from_stride, all->from.offset, from_first);
+    for (int d = 0; d < c->task.rank; d++) {
+        int64_t before = at[d] - first[d], end = before + c->task.extent[d];
+        if (from[d] - from_first[d] != before)
+            return false;
+        back[d] = before < 0 ? before : 0;
+        all->task.extent[d] = (end > all->task.extent[d] ? end : all->task.extent[d]) - back[d];
+    }
+    add_offset(all, all->task.to_stride, back, &all->to.offset);
+    add_offset(all, all->task.from_stride, back, &all->from.offset);
+    return true;
+}
+
+static bool is_own(const oly_plan *plan, const oly_copy_work *c)
+{
+    return oly_cell_device(plan, c->from.base) == oly_cell_device(plan, c->to.base);
+}
+
+/* Are all copies into one slot, and those of each device from its own memory of the same one, and large? */
+static bool finds_blocks(margins *m)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *s = &m->block->steps[m->k];
+    bool large = true;
+    m->from = m->to = -1;
+    for (int k = 0; k < s->move.n_copies; k++) {
+        const oly_copy_work *c = &s->move.copies[k];
+        int to = oly_cell_slot(plan, c->to.base), from = oly_cell_slot(plan, c->from.base);
+        if ((m->to >= 0 && to != m->to) || to == from)
+            return false;
+        m->to = to;
+        if (!is_own(plan, c))
+            continue;
+        if ((m->from >= 0 && from != m->from) || !extend(&m->own[oly_cell_device(plan, c->to.base)], c))
+            return false;
+        m->from = from;
+    }
+    for (int d = 0; d < plan->n_devices; d++)
+        large = large && (m->own[d].task.rank == 0 || elements_of(&m->own[d]) * (double)m->own[d].task.element_bytes >=
+                                                          (double)oly_direct_reads_least);
+    return m->from >= 0 && large;
+}
+
+static bool only_margins_come(const margins *m)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *s = &m->block->steps[m->k];
+    const oly_slot *to = &plan->slots[m->to];
+    for (int k = 0; k < s->move.n_arrivals; k++)
+        if (oly_cell_slot(plan, s->move.arrivals[k].piece.buffer) != m->to)
+            return false;
+    return to->kind == OLY_SLOT_SCRATCH && !to->claimed && to->block == m->block && !uses_of(plan, s, m->to).reads &&
+           !uses_of(plan, s, m->from).writes;
+}
+
+/* -- its readers ------------------------------------------------------------------------------------------------------------- */
+
+/* Would a reduction compute the group itself (fused_reductions.c)? Only of a whole one. */
+static bool is_reduced(const margins *m, int reader)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *s = &m->block->steps[reader];
+    for (int j = reader + 1; j < m->block->n_steps; j++) {
+        const oly_step *r = &m->block->steps[j];
+        for (int d = 0; r->kind == OLY_STEP_REDUCE && d < plan->n_devices; d++)
+            for (int k = 0; r->reduce.device[d].has_work && s->tile.device[d].has_work && k < s->tile.program.n_stores;
+                 k++)
+                if (s->tile.device[d].stores[k].base == r->reduce.device[d].in.base)
+                    return true;
+    }
+    return false;
+}
+
+static void cut_piece(const margins *m, const oly_step *s, int device, const oly_piece *piece, oly_ranges *inner,
+                      bool *known)
+{
+    if (piece->buffer == oly_cell(m->p->plan, device, m->to))
+        *known = *known && oly_cut_readers(s, &s->tile.device[device], piece, inner);
+}
+
+/* The iterations that read only the device's block. False: unknown, or too few. */
+static bool finds_inner(const margins *m, const oly_step *s, oly_ranges *inner)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *move = &m->block->steps[m->k];
+    double all = 0, early = 0;
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_tile_work *w = &s->tile.device[d];
+        bool known = true;
+        if (!w->has_work)
+            continue;
+        inner[d] = (oly_ranges){.rank = w->box.rank};
+        memcpy(inner[d].hi, w->box.extent, sizeof inner[d].hi);
+        all += oly_ranges_volume(&inner[d]);
+        for (int k = 0; k < move->move.n_copies; k++) {
+            const oly_copy_work *c = &move->move.copies[k];
+            oly_piece piece = {.buffer = c->to.base, .offset = c->to.offset, .rank = c->task.rank};
+            memcpy(piece.extent, c->task.extent, sizeof piece.extent);
+            memcpy(piece.stride, c->task.to_stride, sizeof piece.stride);
+            if (!is_own(plan, c))
+                cut_piece(m, s, d, &piece, &inner[d], &known);
+        }
+        for (int k = 0; k < move->move.n_arrivals; k++)
+            cut_piece(m, s, d, &move->move.arrivals[k].piece, &inner[d], &known);
+        if (!known || m->own[d].task.rank == 0 || inner[d].rank == 0)
+            return false;
+        early += oly_ranges_volume(&inner[d]);
+    }
+    return early > all / 2;
+}
+
+/* All steps that read the larger blocks, none of which, nor one before, writes the blocks themselves. */
+static oly_status find_readers(margins *m, bool *found)
+{
+    const oly_plan *plan = m->p->plan;
+    *found = false;
+    for (int j = m->k + 1; j < m->block->n_steps; j++) {
+        const oly_step *s = &m->block->steps[j];
+        search x = uses_of(plan, s, m->to);
+        if (x.writes)
+            return OLY_OK;
+        if (!x.reads)
+            continue;
+        if (s->kind != OLY_STEP_TILE || s->exchange || m->n_readers == MOST_READERS || is_reduced(m, j))
+            return OLY_OK;
+        m->inner[m->n_readers] = OLY_PLAN_NEW(m->p, oly_ranges, plan->n_devices + 1);
+        OLY_PLAN_CHECK(m->inner[m->n_readers]);
+        if (!finds_inner(m, s, m->inner[m->n_readers]))
+            return OLY_OK;
+        m->reader[m->n_readers++] = j;
+    }
+    for (int j = m->k + 1; m->n_readers > 0 && j <= m->reader[m->n_readers - 1]; j++)
+        if (uses_of(plan, &m->block->steps[j], m->from).writes)
+            return OLY_OK;
+    *found = m->n_readers > 0;
+    return OLY_OK;
+}
+
+/* -- from the larger block to the block itself ------------------------------------------------------------------------------------ */
+
+/* The same relative to the device's block, which they may be outside of. */
+static void coordinates(const oly_copy_work *own, int64_t offset, int64_t *at)
+{
+    int64_t origin[OLY_MAX_RANK];
+    decode(own, own->task.to_stride, own->to.offset, origin);
+    decode(own, own->task.to_stride, offset, at);
+    for (int d = 0; d < own->task.rank; d++)
+        at[d] -= origin[d];
+}
+
+/* The dimension of the larger block along which a load goes. */
+static int dimension_of(const oly_copy_work *own, int64_t stride)
+{
+    int64_t size = stride < 0 ? -stride : stride;
+    for (int d = 0; d < own->task.rank; d++)
+        if (own->task.extent[d] > 1 && own->task.to_stride[d] <= size)
+            return d;
+    return -1;
+}
+
+/* False: the load does not go along dimensions of the block. */
+static bool redirect(const oly_copy_work *own, const oly_tile_work *w, oly_place *load)
+{
+    int64_t at[OLY_MAX_RANK], offset = own->from.offset;
+    coordinates(own, load->offset, at);
+    for (int d = 0; d < own->task.rank; d++) {
+        if (at[d] < 0 || at[d] >= own->task.extent[d])
+            return false;
+        offset += at[d] * own->task.from_stride[d] * (int64_t)own->task.element_bytes;
+    }
+    oly_place to = {.base = own->from.base, .offset = offset};
+    for (int t = 0; t < w->box.rank; t++) {
+        int d = load->stride[t] == 0 || w->box.extent[t] <= 1 ? -1 : dimension_of(own, load->stride[t]);
+        if (load->stride[t] == 0 || w->box.extent[t] <= 1)
+            continue;
+        if (d < 0 || load->stride[t] % own->task.to_stride[d] != 0)
+            return false;
+        int64_t scale = load->stride[t] / own->task.to_stride[d], last = at[d] + scale * (w->box.extent[t] - 1);
+        if (last < 0 || last >= own->task.extent[d])
+            return false;
+        to.stride[t] = scale * own->task.from_stride[d];
+    }
+    *load = to;
+    return true;
+}
+
+/* -- parts of steps ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct parts {
+    int n;
+    oly_step step[1 + 2 * OLY_MAX_RANK];
+} parts;
+
+static double volume_of(const oly_plan *plan, const oly_tile_work *work)
+{
+    double n = 0;
+    for (int d = 0; d < plan->n_devices; d++) {
+        double each = work[d].has_work ? 1 : 0;
+        for (int e = 0; e < work[d].box.rank; e++)
+            each *= (double)work[d].box.extent[e];
+        n += each;
+    }
+    return n;
+}
+
+static oly_status add_part(const margins *m, int reader, int slab, parts *to, bool *fits)
+{
+    oly_planner *p = m->p;
+    const oly_step *s = &m->block->steps[m->reader[reader]];
+    oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(work);
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        const oly_tile_work *w = &s->tile.device[d];
+        if (!w->has_work)
+            continue;
+        oly_ranges r = slab < 0 ? m->inner[reader][d] : oly_slab(&w->box, &m->inner[reader][d], slab);
+        OLY_TRY(oly_part_work(p, s, w, &r, &work[d]));
+        for (int k = 0; slab < 0 && work[d].has_work && k < s->tile.program.n_loads; k++)
+            if (work[d].loads[k].base == oly_cell(p->plan, d, m->to))
+                *fits = *fits && redirect(&m->own[d], &work[d], (oly_place *)(uintptr_t)&work[d].loads[k]);
+    }
+    double share = volume_of(p->plan, work);
+    if (share == 0)
+        return OLY_OK;
+    oly_step *part = &to->step[to->n++];
+    *part = *s;
+    part->work = s->work * share / volume_of(p->plan, s->tile.device);
+    part->tile.device = work;
+    return OLY_OK;
+}
+
+/* -- what stays of the copies ----------------------------------------------------------------------------------------------------- */
+
+/* In each dimension of a device's block: what is below `lo` or from `hi` on is read from the larger one. */
+typedef struct shell {
+    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
+} shell;
+
+/* What a part reads at one place: coordinates relative to the device's block. False: unknown. */
+static bool range_of(const oly_copy_work *own, const oly_tile_work *w, const oly_place *load, int64_t *lo, int64_t *hi)
+{
+    coordinates(own, load->offset, lo);
+    for (int d = 0; d < own->task.rank; d++)
+        hi[d] = lo[d] + 1;
+    for (int t = 0; t < w->box.rank; t++) {
+        if (load->stride[t] == 0 || w->box.extent[t] <= 1)
+            continue;
+        int d = dimension_of(own, load->stride[t]);
+        if (d < 0 || load->stride[t] % own->task.to_stride[d] != 0)
+            return false;
+        int64_t last = load->stride[t] / own->task.to_stride[d] * (w->box.extent[t] - 1);
+        lo[d] += last < 0 ? last : 0;
+        hi[d] += last > 0 ? last : 0;
+    }
+    return true;
+}
+
+/* Adds what a part reads at one place. False: unknown, or not at an end of the block. */
+static bool widen(const oly_copy_work *own, const oly_tile_work *w, const oly_place *load, shell *to)
+{
+    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
+    double least = 1;
+    int best = -1;
+    bool low = false;
+    if (!range_of(own, w, load, lo, hi))
+        return false;
+    for (int d = 0; d < own->task.rank; d++) {
+        int64_t extent = own->task.extent[d];
+        lo[d] = lo[d] < 0 ? 0 : lo[d];
+        hi[d] = hi[d] > extent ? extent : hi[d];
+        if (hi[d] <= lo[d])
+            return true; /* nothing of the block */
+    }
+    for (int d = 0; d < own->task.rank; d++) {
+        double extent = (double)own->task.extent[d], below = (double)hi[d] / extent, above = 1 - (double)lo[d] / extent;
+        double less = below < above ? below : above;
+        if (less >= least)
+            continue;
+        best = d;
+        low = below < above;
+        least = less;
+    }
+    if (best < 0)
+        return false;
+    if (low)
+        to->lo[best] = hi[best] > to->lo[best] ? hi[best] : to->lo[best];
+    else
+        to->hi[best] = lo[best] < to->hi[best] ? lo[best] : to->hi[best];
+    return true;
+}
+
+static bool finds_shell(const margins *m, int device, const parts *made, shell *to)
+{
+    const oly_copy_work *own = &m->own[device];
+    *to = (shell){{0}, {0}};
+    memcpy(to->hi, own->task.extent, sizeof to->hi);
+    for (int r = 0; r < m->n_readers; r++)
+        for (int k = 0; k < made[r].n; k++) {
+            const oly_step *s = &made[r].step[k];
+            const oly_tile_work *w = &s->tile.device[device];
+            for (int j = 0; w->has_work && j < s->tile.program.n_loads; j++)
+                if (w->loads[j].base == own->to.base && !widen(own, w, &w->loads[j], to))
+                    return false;
+        }
+    for (int d = 0; d < own->task.rank; d++)
+        if (to->lo[d] >= to->hi[d])
+            return false;
+    return true;
+}
+
+/* The part [lo, hi) of a copy. */
+static oly_copy_work part_of_copy(const oly_copy_work *own, const int64_t *lo, const int64_t *hi)
+{
+    oly_copy_work c = *own;
+    for (int d = 0; d < own->task.rank; d++) {
+        c.task.extent[d] = hi[d] - lo[d];
+        c.from.offset += lo[d] * own->task.from_stride[d] * (int64_t)own->task.element_bytes;
+        c.to.offset += lo[d] * own->task.to_stride[d] * (int64_t)own->task.element_bytes;
+    }
+    return c;
+}
+
+/* Below and above in each dimension; within the shell in the dimensions before. */
+static void add_shell(const oly_copy_work *own, const shell *of, oly_copy_work *copies, int *n)
+{
+    int64_t lo[OLY_MAX_RANK] = {0}, hi[OLY_MAX_RANK];
+    memcpy(hi, own->task.extent, sizeof hi);
+    for (int d = 0; d < own->task.rank; d++) {
+        hi[d] = of->lo[d];
+        if (hi[d] > lo[d])
+            copies[(*n)++] = part_of_copy(own, lo, hi);
+        lo[d] = of->hi[d];
+        hi[d] = own->task.extent[d];
+        if (hi[d] > lo[d])
+            copies[(*n)++] = part_of_copy(own, lo, hi);
+        lo[d] = of->lo[d];
+        hi[d] = of->hi[d];
+    }
+}
+
+/* The copies of the transfer, of each device's own block only the shell. NULL in *copies: all are needed. */
+static oly_status shrink(const margins *m, const parts *made, oly_copy_work **copies, int *n)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *s = &m->block->steps[m->k];
+    oly_copy_work *all = OLY_PLAN_NEW(m->p, oly_copy_work, s->move.n_copies + plan->n_devices * 2 * OLY_MAX_RANK + 1);
+    OLY_PLAN_CHECK(all);
+    shell kept;
+    *copies = NULL;
+    *n = 0;
+    for (int k = 0; k < s->move.n_copies; k++) {
+        const oly_copy_work *c = &s->move.copies[k];
+        if (!is_own(plan, c))
+            all[(*n)++] = *c;
+    }
+    for (int d = 0; d < plan->n_devices; d++) {
+        if (m->own[d].task.rank == 0)
+            continue;
+        if (!finds_shell(m, d, made, &kept))
+            return OLY_OK;
+        add_shell(&m->own[d], &kept, all, n);
+    }
+    *copies = all;
+    return OLY_OK;
+}
+
+/* -- the pass ------------------------------------------------------------------------------------------------------------------ */
+
+static int slot_of_step(const margins *m, int step)
+{
+    for (int k = 0; k < m->n_readers; k++)
+        if (m->reader[k] == step)
+            return k;
+    return -1;
+}
+
+/* The block with parts in the place of readers. */
+static oly_status replace(const margins *m, const parts *made, oly_copy_work *copies, int n_copies)
+{
+    oly_planner *p = m->p;
+    oly_block *b = m->block;
+    int n = b->n_steps, to = 0;
+    for (int r = 0; r < m->n_readers; r++)
+        n += made[r].n - 1;
+    oly_step *steps = oly_arena_take(&p->plan->arena, sizeof *steps * (size_t)(n + 1));
+    OLY_PLAN_CHECK(steps);
+    double work = 0;
+    for (int k = 0; k < n_copies; k++)
+        work += elements_of(&copies[k]);
+    for (int k = 0; k < b->n_steps; k++) {
+        int r = slot_of_step(m, k);
+        for (int j = 0; r >= 0 && j < made[r].n; j++)
+            steps[to++] = made[r].step[j];
+        if (r < 0)
+            steps[to++] = b->steps[k];
+        if (k == m->k) {
+            steps[to - 1].move.copies = copies;
+            steps[to - 1].move.n_copies = n_copies;
+            steps[to - 1].work = work;
+        }
+    }
+    b->steps = steps;
+    b->n_steps = b->capacity = n;
+    return OLY_OK;
+}
+
+/* The inner part, then slabs. Not *fits: one cannot be read directly. */
+static oly_status make_parts(const margins *m, int reader, parts *to, bool *fits)
+{
+    const oly_step *s = &m->block->steps[m->reader[reader]];
+    int rank = 0;
+    for (int d = 0; d < m->p->plan->n_devices; d++)
+        rank = s->tile.device[d].has_work ? s->tile.device[d].box.rank : rank;
+    for (int slab = -1; slab < 2 * rank; slab++)
+        OLY_TRY(add_part(m, reader, slab, to, fits));
+    *fits = *fits && to->n > 0;
+    return OLY_OK;
+}
+
+static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *changed)
+{
+    margins m = {.p = p, .block = b, .k = k};
+    bool found, fits = true;
+    oly_copy_work *copies;
+    int n_copies;
+    m.own = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(m.own);
+    if (!finds_blocks(&m) || !only_margins_come(&m))
+        return OLY_OK;
+    OLY_TRY(find_readers(&m, &found));
+    if (!found)
+        return OLY_OK;
+    parts *made = OLY_PLAN_NEW(p, parts, m.n_readers);
+    OLY_PLAN_CHECK(made);
+    for (int r = 0; r < m.n_readers && fits; r++)
+        OLY_TRY(make_parts(&m, r, &made[r], &fits));
+    if (fits)
+        OLY_TRY(shrink(&m, made, &copies, &n_copies));
+    if (!fits || !copies)
+        return OLY_OK;
+    *changed = true;
+    return replace(&m, made, copies, n_copies);
+}
+
+static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
+{
+    for (int k = 0; b && k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            OLY_TRY(visit(p, s->loop.body, changed));
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            OLY_TRY(visit(p, s->branch.blocks[j], changed));
+        if (s->kind == OLY_STEP_MOVE && s->transfer && s->move.n_copies > 0 && !s->second && !s->starts)
+            OLY_TRY(read_directly(p, b, k, changed));
+    }
+    return OLY_OK;
+}
+
+oly_status oly_read_directly(oly_planner *p)
+{
+    bool changed = false;
+    if (!oly_enabled(OLY_OPTIMISATION_STEP_SPLITTING))
+        return OLY_OK;
+    OLY_TRY(visit(p, p->plan->main, &changed));
+    if (changed)
+        oly_renumber_steps(p);
+    return OLY_OK;
+}
