@@ -178,24 +178,13 @@ static void repeat(char *out, const char *row, size_t times, size_t bytes)
     }
 }
 
-/* Rows that are next to each other, their columns apart: blocks are transposed in registers. */
-#define TURNS(size, T)                                                                                                 \
-    static bool gather_turned_##size(int64_t rows, int64_t columns, T *to, const T *from, int64_t column_stride)       \
-    {                                                                                                                  \
-        transpose_w##size((int)columns, (int)rows, to, columns, from, column_stride);                                  \
-        return true;                                                                                                   \
-    }                                                                                                                  \
-    static bool scatter_turned_##size(int64_t rows, int64_t columns, T *to, const T *from, int64_t column_stride)      \
-    {                                                                                                                  \
-        transpose_w##size((int)rows, (int)columns, to, column_stride, from, columns);                                  \
-        return true;                                                                                                   \
-    }
-TURNS(1, uint8_t)
-TURNS(2, uint16_t)
-TURNS(4, uint32_t)
-TURNS(8, uint64_t)
-#define gather_turned_16(rows, columns, to, from, column_stride)  false
-#define scatter_turned_16(rows, columns, to, from, column_stride) false
+/* As those of transpose.h. */
+static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, const sixteen *from, int64_t from_row)
+{
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            to[c * to_row + r] = from[r * from_row + c];
+}
 
 #define MOVES(size, T)                                                                                                 \
     static void fill_##size(int64_t n, void *out, const void *element)                                                 \
@@ -214,9 +203,10 @@ TURNS(8, uint64_t)
             repeat(out, in, (size_t)rows, sizeof(T) * (size_t)columns);                                                \
             return;                                                                                                    \
         }                                                                                                              \
-        if (row_stride == 1 && column_stride > 1 && rows > 1 &&                                                        \
-            gather_turned_##size(rows, columns, to, from, column_stride))                                              \
+        if (row_stride == 1 && column_stride > 1 && rows > 1) {                                                        \
+            transpose_w##size((int)columns, (int)rows, to, columns, from, column_stride);                              \
             return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t r = 0; r < rows; r++, to += columns, from += row_stride)                                          \
             if (column_stride == 1)                                                                                    \
                 memcpy(to, from, sizeof(T) * (size_t)columns);                                                         \
@@ -231,9 +221,10 @@ TURNS(8, uint64_t)
     {                                                                                                                  \
         T *to = out;                                                                                                   \
         const T *from = in;                                                                                            \
-        if (row_stride == 1 && column_stride > 1 && rows > 1 &&                                                        \
-            scatter_turned_##size(rows, columns, to, from, column_stride))                                             \
+        if (row_stride == 1 && column_stride > 1 && rows > 1) {                                                        \
+            transpose_w##size((int)rows, (int)columns, to, column_stride, from, columns);                              \
             return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t r = 0; r < rows; r++, from += columns, to += row_stride)                                          \
             if (column_stride == 1)                                                                                    \
                 memcpy(to, from, sizeof(T) * (size_t)columns);                                                         \

@@ -10,12 +10,28 @@
 #define FEW_VECTORS 8
 #define FEW_DEPTH   1024 /* so that a part of all vectors stays in the first cache */
 
+#define FEW_SUMS 16
+
+/* The lanes of each of 16 sums, added in a tree. */
+#define ADD_LANES(s, T, lanes)                                                                                         \
+    static inline __attribute__((always_inline)) void add_lanes_##s(const T *lane, T *sums)                            \
+    {                                                                                                                  \
+        T turned[lanes][FEW_SUMS] __attribute__((aligned(64)));                                                        \
+        turn_##s(FEW_SUMS, lanes, turned[0], FEW_SUMS, lane, lanes);                                                   \
+        for (int half = (lanes) / 2; half > 0; half /= 2)                                                              \
+            for (int j = 0; j < half; j++)                                                                             \
+                for (int v = 0; v < FEW_SUMS; v++)                                                                     \
+                    turned[j][v] = turned[2 * j][v] + turned[2 * j + 1][v];                                            \
+        memcpy(sums, turned[0], sizeof turned[0]);                                                                     \
+    }
+ADD_LANES(f32, float, 16)
+ADD_LANES(f64, double, 8)
+
 /* Two rows, `columns` elements of each, times all vectors: 16 sums. */
 #define FEW(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                        \
     static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int64_t row, const T *x,             \
                                                                    const T *y, const T *vectors, T *sums)                \
     {                                                                                                                    \
-        enum { SUMS = 2 * FEW_VECTORS };                                                                                 \
         V first[FEW_VECTORS], second[FEW_VECTORS];                                                                       \
         _Pragma("GCC unroll 8") for (int v = 0; v < FEW_VECTORS; v++) first[v] = second[v] = ZERO();                     \
         for (int64_t l = 0; l < columns; l += (lanes)) {                                                                 \
@@ -31,15 +47,10 @@
                 second[v] = FUSED(of_y, with, second[v]);                                                                \
             }                                                                                                            \
         }                                                                                                                \
-        T lane[SUMS][lanes] __attribute__((aligned(64))), turned[lanes][SUMS] __attribute__((aligned(64)));              \
+        T lane[FEW_SUMS][lanes] __attribute__((aligned(64)));                                                            \
         memcpy(lane, first, sizeof first);                                                                               \
         memcpy(lane + FEW_VECTORS, second, sizeof second);                                                               \
-        turn_##s(SUMS, lanes, turned[0], SUMS, lane[0], lanes);                                                          \
-        for (int half = (lanes) / 2; half > 0; half /= 2)                                                                \
-            for (int j = 0; j < half; j++)                                                                               \
-                for (int v = 0; v < SUMS; v++)                                                                           \
-                    turned[j][v] = turned[2 * j][v] + turned[2 * j + 1][v];                                              \
-        memcpy(sums, turned[0], sizeof turned[0]);                                                                       \
+        add_lanes_##s(lane[0], sums);                                                                                    \
     }                                                                                                                    \
     /* out[i * out_row + v * out_column] = row i of the matrix times vector v; element l of which is [v * vector +     \
      * l * element]. */ \
@@ -47,7 +58,7 @@
                         int64_t vector, int64_t element, T *out, int64_t out_row, int64_t out_column)                    \
     {                                                                                                                    \
         T part[FEW_VECTORS * FEW_DEPTH] __attribute__((aligned(64)));                                                    \
-        T sums[2 * FEW_VECTORS];                                                                                         \
+        T sums[FEW_SUMS];                                                                                                \
         memset(part, 0, sizeof part);                                                                                    \
         for (int64_t l = 0; l < k; l += FEW_DEPTH) {                                                                     \
             const int64_t depth = k - l < FEW_DEPTH ? k - l : FEW_DEPTH;                                                 \
@@ -85,15 +96,14 @@ FEW(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _
 FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
 
 /* Dot products of one vector with dense rows, sixteen rows side by side, in lanes that are added in a tree. */
-#define ONE_ROWS 16
 #define ONE_MOST 8192 /* elements of a vector that is not dense: it is copied */
 #define ONE(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                      \
     static void sixteen_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)       \
     {                                                                                                                  \
         enum { AHEAD = 256 / sizeof(T) }; /* sixteen streams are more than processors follow */                        \
-        const T *at[ONE_ROWS];                                                                                         \
-        V sum[ONE_ROWS];                                                                                               \
-        _Pragma("GCC unroll 16") for (int r = 0; r < ONE_ROWS; r++)                                                    \
+        const T *at[FEW_SUMS];                                                                                         \
+        V sum[FEW_SUMS];                                                                                               \
+        _Pragma("GCC unroll 16") for (int r = 0; r < FEW_SUMS; r++)                                                    \
         {                                                                                                              \
             at[r] = y + (r < rows ? r : rows - 1) * row;                                                               \
             sum[r] = ZERO();                                                                                           \
@@ -101,21 +111,17 @@ FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _
         for (int64_t l = 0; l < k; l += (lanes)) {                                                                     \
             const M some = (M)(k - l >= (lanes) ? (M)-1 : (M)-1 >> ((lanes) - (k - l)));                               \
             const V with = LOAD(some, x + l);                                                                          \
-            _Pragma("GCC unroll 16") for (int r = 0; r < ONE_ROWS; r++)                                                \
+            _Pragma("GCC unroll 16") for (int r = 0; r < FEW_SUMS; r++)                                                \
             {                                                                                                          \
                 sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                                   \
                 __builtin_prefetch(at[r] + l + AHEAD);                                                                 \
             }                                                                                                          \
         }                                                                                                              \
-        T lane[ONE_ROWS][lanes] __attribute__((aligned(64))), turned[lanes][ONE_ROWS] __attribute__((aligned(64)));    \
+        T lane[FEW_SUMS][lanes] __attribute__((aligned(64))), sums[FEW_SUMS];                                          \
         memcpy(lane, sum, sizeof sum);                                                                                 \
-        turn_##s(ONE_ROWS, lanes, turned[0], ONE_ROWS, lane[0], lanes);                                                \
-        for (int half = (lanes) / 2; half > 0; half /= 2)                                                              \
-            for (int j = 0; j < half; j++)                                                                             \
-                for (int r = 0; r < ONE_ROWS; r++)                                                                     \
-                    turned[j][r] = turned[2 * j][r] + turned[2 * j + 1][r];                                            \
+        add_lanes_##s(lane[0], sums);                                                                                  \
         for (int r = 0; r < rows; r++)                                                                                 \
-            out[r * step] = turned[0][r];                                                                              \
+            out[r * step] = sums[r];                                                                                   \
     }                                                                                                                  \
     /* False: there are too few elements, or too many that are not dense. */                                           \
     static bool try_one_##s(int64_t count, int64_t k, const T *x, int64_t x_stride, const T *y, int64_t row, T *out,   \
@@ -126,8 +132,8 @@ FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _
             return false;                                                                                              \
         for (int64_t l = 0; l < k && x_stride != 1; l++)                                                               \
             dense[l] = x[l * x_stride];                                                                                \
-        for (int64_t i = 0; i < count; i += ONE_ROWS)                                                                  \
-            sixteen_rows_##s(k, (int)(count - i < ONE_ROWS ? count - i : ONE_ROWS), x_stride == 1 ? x : dense,         \
+        for (int64_t i = 0; i < count; i += FEW_SUMS)                                                                  \
+            sixteen_rows_##s(k, (int)(count - i < FEW_SUMS ? count - i : FEW_SUMS), x_stride == 1 ? x : dense,         \
                              y + i * row, row, out + i * step, step);                                                  \
         return true;                                                                                                   \
     }

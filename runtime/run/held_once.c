@@ -106,17 +106,6 @@ static bool add(const oly_plan *plan, results *v, int base)
     return true;
 }
 
-static bool is_same_copy(const oly_plan *plan, const oly_copy_work *a, const oly_copy_work *b)
-{
-    size_t bytes = sizeof *a->task.extent * (size_t)a->task.rank;
-    return a->task.rank == b->task.rank && a->task.element_bytes == b->task.element_bytes &&
-           memcmp(a->task.extent, b->task.extent, bytes) == 0 &&
-           memcmp(a->task.from_stride, b->task.from_stride, bytes) == 0 &&
-           memcmp(a->task.to_stride, b->task.to_stride, bytes) == 0 && a->from.base == b->from.base &&
-           a->from.offset == b->from.offset && a->to.offset == b->to.offset &&
-           oly_cell_slot(plan, a->to.base) == oly_cell_slot(plan, b->to.base);
-}
-
 /* Does every device get the same from the same places? The copies to a device are next to each other. */
 static bool moves_alike(const oly_plan *plan, const oly_step *s, results *v)
 {
@@ -126,7 +115,7 @@ static bool moves_alike(const oly_plan *plan, const oly_step *s, results *v)
     for (int k = 0; k < s->move.n_copies; k++) {
         const oly_copy_work *c = &s->move.copies[k];
         if (oly_cell_device(plan, c->to.base) != k / n || !add(plan, v, c->to.base) ||
-            !is_same_copy(plan, &s->move.copies[k % n], c))
+            c->from.base != s->move.copies[k % n].from.base || !oly_is_same_copy(plan, &s->move.copies[k % n], c))
             return false;
     }
     return n > 0;
@@ -213,32 +202,13 @@ static void find_groups(finder *f)
 
 /* -- what the executor needs --------------------------------------------------------------------------------------------------- */
 
-/* The chunks of the first device alone. */
 static oly_status prepare_once(oly_plan *plan, oly_step *s, int slot)
 {
     oly_prepared *own = oly_prepared_own(plan, s), *once = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
     if (!own || !once)
         return oly_out_of_memory(0, "a program");
     *once = *own;
-    once->repeats = NULL;
-    once->once = NULL;
-    for (int phase = 0; phase < own->phases; phase++) {
-        int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
-        if (!chunks)
-            return oly_out_of_memory(0, "a program");
-        once->total[phase] = chunks[0] = oly_chunks_of_share(s, 0, phase, 1);
-        once->chunks[phase] = chunks;
-    }
-    if (s->kind == OLY_STEP_MOVE) {
-        int *copies = OLY_ARENA_NEW(&plan->arena, int, s->move.n_copies + 1);
-        if (!copies)
-            return oly_out_of_memory(0, "a program");
-        once->total_copied = 0;
-        for (int k = 0; k < s->move.n_copies; k++)
-            if (oly_cell_device(plan, s->move.copies[k].to.base) == 0)
-                once->total_copied += copies[k] = own->copies[k];
-        once->copies = copies;
-    }
+    OLY_TRY(oly_prepare_first(plan, s, once));
     own->once = once;
     own->once_slot = slot;
     return OLY_OK;

@@ -18,16 +18,10 @@ static bool copies_alike(const oly_plan *plan, int n_copies, const oly_copy_work
 {
     int n = n_copies / plan->n_devices;
     for (int k = 0; k < n_copies; k++) {
-        const oly_copy_work *a = &copies[k % (n ? n : 1)], *b = &copies[k];
-        size_t bytes = sizeof *a->task.extent * (size_t)a->task.rank;
+        const oly_copy_work *a = &copies[n ? k % n : 0], *b = &copies[k];
         if (n * plan->n_devices != n_copies || oly_cell_device(plan, b->from.base) != k / n ||
             oly_cell_device(plan, b->to.base) != k / n ||
-            oly_cell_slot(plan, a->from.base) != oly_cell_slot(plan, b->from.base) ||
-            oly_cell_slot(plan, a->to.base) != oly_cell_slot(plan, b->to.base) || a->from.offset != b->from.offset ||
-            a->to.offset != b->to.offset || a->task.rank != b->task.rank ||
-            a->task.element_bytes != b->task.element_bytes || memcmp(a->task.extent, b->task.extent, bytes) != 0 ||
-            memcmp(a->task.from_stride, b->task.from_stride, bytes) != 0 ||
-            memcmp(a->task.to_stride, b->task.to_stride, bytes) != 0)
+            oly_cell_slot(plan, a->from.base) != oly_cell_slot(plan, b->from.base) || !oly_is_same_copy(plan, a, b))
             return false;
     }
     return true;
@@ -108,31 +102,6 @@ static oly_status no_memory(void)
     return oly_out_of_memory(0, "a program");
 }
 
-static oly_status first_chunks(oly_plan *plan, const oly_step *s, const oly_prepared *all, oly_prepared *first)
-{
-    for (int phase = 0; phase < all->phases; phase++) {
-        int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
-        if (!chunks)
-            return no_memory();
-        chunks[0] = s->kind == OLY_STEP_LOCAL ? oly_chunks_of_share(s, 0, phase, 1) : all->chunks[phase][0];
-        first->total[phase] = chunks[0];
-        first->chunks[phase] = chunks;
-    }
-    return OLY_OK;
-}
-
-static oly_status first_copies(oly_plan *plan, int n, const oly_prepared *all, oly_prepared *first)
-{
-    int *copies = OLY_ARENA_NEW(&plan->arena, int, n + 1);
-    if (!copies)
-        return no_memory();
-    first->total_copied = 0;
-    for (int k = 0; k < n / plan->n_devices; k++)
-        first->total_copied += copies[k] = all->copies[k];
-    first->copies = copies;
-    return OLY_OK;
-}
-
 static oly_status first_block(oly_plan *plan, const oly_block *all, oly_block **first);
 
 /* Buffers that are passed on come again after more than two turns, so those of all devices turn. */
@@ -163,12 +132,7 @@ static oly_status first_step(oly_plan *plan, const oly_step *all, oly_step *firs
     oly_prepared *p = oly_prepared_own(plan, first);
     if (!p)
         return no_memory();
-    p->repeats = NULL;
-    p->first_only = true;
-    if (all->kind == OLY_STEP_MOVE)
-        return first_copies(plan, all->move.n_copies, all->prepared, p);
-    OLY_TRY(first_chunks(plan, all, all->prepared, p));
-    return all->kind == OLY_STEP_GEMM ? first_copies(plan, all->gemm.n_copies, all->prepared, p) : OLY_OK;
+    return oly_prepare_first(plan, all, p);
 }
 
 static oly_status first_block(oly_plan *plan, const oly_block *all, oly_block **first)

@@ -261,6 +261,33 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
     return OLY_OK;
 }
 
+/* Only where devices read all of an array alike are chunks fewer if more devices compute (local_chunks). */
+oly_status oly_prepare_first(oly_plan *plan, const oly_step *s, oly_prepared *first)
+{
+    int n_copies = s->kind == OLY_STEP_MOVE ? s->move.n_copies : s->kind == OLY_STEP_GEMM ? s->gemm.n_copies : 0;
+    int *copies = n_copies ? OLY_ARENA_NEW(&plan->arena, int, n_copies) : NULL;
+    if (n_copies && !copies)
+        return no_memory();
+    first->repeats = NULL;
+    first->once = NULL;
+    first->first_only = true;
+    for (int phase = 0; phase < first->phases; phase++) {
+        int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
+        if (!chunks)
+            return no_memory();
+        chunks[0] = s->kind == OLY_STEP_LOCAL ? oly_chunks_of_share(s, 0, phase, 1) : first->chunks[phase][0];
+        first->total[phase] = chunks[0];
+        first->chunks[phase] = chunks;
+    }
+    if (n_copies == 0)
+        return OLY_OK;
+    first->total_copied = 0;
+    for (int k = 0; k < n_copies / plan->n_devices; k++)
+        first->total_copied += copies[k] = first->copies[k];
+    first->copies = copies;
+    return OLY_OK;
+}
+
 oly_status oly_executor_prepare(oly_plan *plan)
 {
     if (!oly_platform_get()->computes)

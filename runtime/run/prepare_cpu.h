@@ -55,6 +55,9 @@ static inline double oly_operations_of(const oly_step *s)
     return s->kind == OLY_STEP_GEMM ? s->work / 8 : s->work;
 }
 
+/* Makes what is prepared for a step, of which `first` is a copy, that of the first device alone: its chunks, and its copies, which come
+ * first. fails OLY_MEMORY. */
+oly_status oly_prepare_first(oly_plan *plan, const oly_step *s, oly_prepared *first);
 /* The chunks of a device's share of a step that computes, in one phase, where so many devices compute at once. */
 int oly_chunks_of_share(const oly_step *s, int device, int phase, int computing);
 #endif

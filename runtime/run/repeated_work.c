@@ -154,6 +154,16 @@ static bool is_same_work(const oly_plan *plan, const oly_step *s, int d, int e)
     }
 }
 
+bool oly_is_same_copy(const oly_plan *plan, const oly_copy_work *a, const oly_copy_work *b)
+{
+    size_t bytes = sizeof *a->task.extent * (size_t)a->task.rank;
+    return a->task.rank == b->task.rank && a->task.element_bytes == b->task.element_bytes &&
+           memcmp(a->task.extent, b->task.extent, bytes) == 0 &&
+           memcmp(a->task.from_stride, b->task.from_stride, bytes) == 0 &&
+           memcmp(a->task.to_stride, b->task.to_stride, bytes) == 0 && a->from.offset == b->from.offset &&
+           a->to.offset == b->to.offset && oly_cell_slot(plan, a->to.base) == oly_cell_slot(plan, b->to.base);
+}
+
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
 
 static double copy_tile(const oly_step *s, int store, int from, int to, oly_copy_work *c)

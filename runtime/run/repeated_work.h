@@ -18,6 +18,9 @@ typedef struct oly_repeats {
 /* Do all devices compute the same? And may one of them do it for the others? */
 bool oly_has_same_work(const oly_plan *plan, const oly_step *s);
 bool oly_computes_alike(const oly_plan *plan, const oly_step *s);
+/* Do the two move the same box, from the same place in their slots to the same place of one slot? Whose memory it comes from is not
+ * compared. */
+bool oly_is_same_copy(const oly_plan *plan, const oly_copy_work *a, const oly_copy_work *b);
 /* In the plan's arena. *found: NULL: every device computes for itself. fails OLY_MEMORY. */
 oly_status oly_find_repeats(oly_plan *plan, const oly_step *s, const oly_repeats **found);
 /* How many devices get such copies of a step's results, or read the same memory (held_once.h). For explanations. */

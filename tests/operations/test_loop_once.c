@@ -5,6 +5,7 @@
  *
  * LOOPS_ONCE=seed:count runs others. */
 #include "check_communication.h"
+#include "check_draws.h"
 #include <stdlib.h>
 
 enum { LENGTH = 24, CARRIES = 4, MOST_OPERATIONS = 6, USUAL = 120, CALLS = 3 };
@@ -21,19 +22,9 @@ enum { COUNTED, UNTIL, NESTED, LOOPS };
 enum { ADDS, PASSES, SWAPS, UPDATES, SCATTERS, RUNS, MULTIPLIES, BRANCHES, SUMS, COUNTS, ROLLS, OPERATIONS };
 
 static oly_mesh mesh;
-static uint64_t state_of_draws;
-
-static int below(int n)
-{
-    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int)((state_of_draws >> 33) % (uint64_t)n);
-}
-
 static void draw(drawn *p, int seed)
 {
-    state_of_draws = (uint64_t)seed * 7919 + 23;
-    for (int k = 0; k < 10; k++)
-        below(2);
+    check_draws(seed);
     *p = (drawn){.n = 1 + below(MOST_OPERATIONS), .count = below(3) ? 1 + below(6) : below(2), .kind = below(LOOPS)};
     p->split = below(6) == 0;
     p->donates = below(2);
@@ -192,9 +183,7 @@ static void begin(const char *disabled)
 static void drawn_loops(void **state)
 {
     (void)state;
-    int seed = 1, count = USUAL, once = 0;
-    if (getenv("LOOPS_ONCE"))
-        sscanf(getenv("LOOPS_ONCE"), "%d:%d", &seed, &count);
+    int count = USUAL, seed = check_draws_wanted("LOOPS_ONCE", 1, &count), once = 0;
     values *with = calloc((size_t)count, sizeof *with), *plain = calloc(1, sizeof *plain);
     drawn p;
     begin(NULL);

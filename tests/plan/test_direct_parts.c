@@ -6,6 +6,7 @@
  *
  * DIRECT_PARTS=seed:count runs others. */
 #include "check_communication.h"
+#include "check_draws.h"
 #include "compare_pass.h"
 #include "plan/schedule/schedule.h"
 #include <stdlib.h>
@@ -18,18 +19,9 @@ typedef struct drawn {
     bool again, donates;                    /* again: a piece is a result, too */
 } drawn;
 
-static uint64_t state_of_draws;
-static int below(int n)
-{
-    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int)((state_of_draws >> 33) % (uint64_t)n);
-}
-
 static void draw(drawn *p, int seed)
 {
-    state_of_draws = (uint64_t)seed * 7919 + 23;
-    for (int k = 0; k < 10; k++)
-        below(2);
+    check_draws(seed);
     *p = (drawn){.n = 1 + below(MOST), .loop = below(3), .again = below(4) == 0, .donates = below(3) == 0};
     for (int k = 0; k < p->n; k++)
         p->shape[k] = below(SHAPES), p->number[k] = below(60);
@@ -77,7 +69,12 @@ static oly_array apply(int shape, int number, oly_array x, oly_array y, oly_arra
     case STACKED: return oly_sum(oly_stack(0, oly_cos(x), oly_mul(oly_roll(y, number, 1), 0.5)), OLY_AXES(0));
     case PADDED: return framed(inner(x, weight), 0.75);
     case GAPS: return oly_update(x, "::3, 1::2", oly_cos(oly_slice(y, "::3, 1::2")));
-    default: oly_cond(oly_gt(oly_sum(x), number), plus, minus, 1, &x, 1, &out, NULL); return out;
+    case WIDE: return oly_update(x, "2:-2, :", oly_mul(oly_add(oly_slice(x, ":-4, :"), oly_slice(y, "4:, :")), 0.5));
+    case SHIFTED:
+        return oly_add(oly_mul(oly_roll(x, 1 + number % 3, 0), 0.5), oly_mul(oly_roll(y, -number % 5, 1), weight));
+    case FLIPPED: return oly_add(oly_flip(x, number % 2), oly_mul(oly_roll(x, 1, 0), weight));
+    case SUMMED: return oly_add(x, oly_mul(oly_mean(inner(y, weight)), 0.5));
+    default: /* BRANCHED */ oly_cond(oly_gt(oly_sum(x), number), plus, minus, 1, &x, 1, &out, NULL); return out;
     }
 }
 
@@ -146,10 +143,8 @@ static int count_of(const char *word, int optimisation, drawn *p, const oly_arra
 static void drawn_programs(void **state)
 {
     (void)state;
-    int seed = 1, count = USUAL, fewer = 0, split = 0;
+    int count = USUAL, seed = check_draws_wanted("DIRECT_PARTS", 1, &count), fewer = 0, split = 0;
     const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_IN_PLACE_UPDATE;
-    if (getenv("DIRECT_PARTS"))
-        sscanf(getenv("DIRECT_PARTS"), "%d:%d", &seed, &count);
     static pass_outcome with, without;
     static float taken[2][ROWS * COLUMNS], plain[2][ROWS * COLUMNS];
     static const char *const specs[] = {"x,y", "x", "None,x", "", "(x,y)", "y"};

@@ -5,6 +5,7 @@
  *
  * LOOP_VIEWS=seed:count runs others, OLYMPUS_HALO_STEPS=3 with more steps per exchange. */
 #include "check_session.h"
+#include "check_draws.h"
 #include <stdlib.h>
 
 enum { ROWS = 14, COLUMNS = 12, MOST_TERMS = 3, MOST_LINKS = 6, USUAL = 300 };
@@ -28,18 +29,9 @@ typedef struct body {
 } body;
 
 /* -- drawing --------------------------------------------------------------------------------------------------------- */
-static uint64_t state_of_draws;
-static int below(int n)
-{
-    state_of_draws = state_of_draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int)((state_of_draws >> 33) % (uint64_t)n);
-}
-
 static void draw(body *b, int seed)
 {
-    state_of_draws = (uint64_t)seed * 7919 + 23;
-    for (int k = 0; k < 10; k++)
-        below(2);
+    check_draws(seed);
     *b = (body){.n_terms = 1 + below(MOST_TERMS), .steps = 1 + below(6), .two = below(3) == 0};
     for (int i = 0; i < b->n_terms; i++) {
         term *t = &b->terms[i];
@@ -182,11 +174,9 @@ static bool is_right(int seed, oly_mesh mesh)
 static void loops_read_through_chains_of_views(void **state)
 {
     (void)state;
-    int seed = 450, count = USUAL, wrong = 0, n = oly_device_count(), few = n % 2 ? 1 : 2;
-    const char *asked = getenv("LOOP_VIEWS");
+    int count = USUAL, seed = check_draws_wanted("LOOP_VIEWS", 450, &count), wrong = 0, n = oly_device_count(),
+        few = n % 2 ? 1 : 2;
     char axes[40];
-    if (asked && sscanf(asked, "%d:%d", &seed, &count) != 2)
-        fail_msg("LOOP_VIEWS=%s is no seed:count", asked);
     snprintf(axes, sizeof axes, "x=%d, y=%d", n / few, few);
     oly_mesh mesh = oly_make_mesh(axes);
     for (int k = 0; k < count; k++)

@@ -42,14 +42,6 @@ static search uses_of(const oly_plan *plan, const oly_step *s, int slot)
     return x;
 }
 
-static double elements_of(const oly_copy_work *c)
-{
-    double n = 1;
-    for (int d = 0; d < c->task.rank; d++)
-        n *= (double)c->task.extent[d];
-    return n;
-}
-
 /* The coordinates of an offset in memory that is row-major with these strides. */
 static void decode(const oly_copy_work *c, const int64_t *stride, int64_t offset, int64_t *at)
 {
@@ -120,8 +112,9 @@ static bool finds_blocks(margins *m)
         m->from = from;
     }
     for (int d = 0; d < plan->n_devices; d++)
-        large = large && (m->own[d].task.rank == 0 || elements_of(&m->own[d]) * (double)m->own[d].task.element_bytes >=
-                                                          (double)oly_direct_reads_least);
+        large = large && (m->own[d].task.rank == 0 ||
+                          oly_copied_elements(1, &m->own[d]) * (double)m->own[d].task.element_bytes >=
+                              (double)oly_direct_reads_least);
     return m->from >= 0 && large;
 }
 
@@ -197,8 +190,9 @@ static bool finds_inner(const margins *m, const oly_step *s, oly_ranges *inner)
 static oly_status find_readers(margins *m, bool *found)
 {
     const oly_plan *plan = m->p->plan;
+    int last = plan->slots[m->to].last; /* at the latest */
     *found = false;
-    for (int j = m->k + 1; j < m->block->n_steps; j++) {
+    for (int j = m->k + 1; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
         const oly_step *s = &m->block->steps[j];
         search x = uses_of(plan, s, m->to);
         if (x.writes)
@@ -301,7 +295,8 @@ static oly_status add_part(const margins *m, int reader, int slab, parts *to, bo
         OLY_TRY(oly_part_work(p, s, w, &r, &work[d]));
         for (int k = 0; slab < 0 && work[d].has_work && k < s->tile.program.n_loads; k++)
             if (work[d].loads[k].base == oly_cell(p->plan, d, m->to))
-                *fits = *fits && redirect(&m->own[d], &work[d], (oly_place *)(uintptr_t)&work[d].loads[k]);
+                *fits = *fits &&
+                        redirect(&m->own[d], &work[d], (oly_place *)(uintptr_t)&work[d].loads[k]); /* the part's own */
     }
     double share = volume_of(p->plan, work);
     if (share == 0)
@@ -450,7 +445,8 @@ static oly_status shrink(const margins *m, const parts *made, oly_copy_work **co
 
 /* -- the pass ------------------------------------------------------------------------------------------------------------------ */
 
-static int slot_of_step(const margins *m, int step)
+/* -1: it is none. */
+static int reader_at(const margins *m, int step)
 {
     for (int k = 0; k < m->n_readers; k++)
         if (m->reader[k] == step)
@@ -468,11 +464,8 @@ static oly_status replace(const margins *m, const parts *made, oly_copy_work *co
         n += made[r].n - 1;
     oly_step *steps = oly_arena_take(&p->plan->arena, sizeof *steps * (size_t)(n + 1));
     OLY_PLAN_CHECK(steps);
-    double work = 0;
-    for (int k = 0; k < n_copies; k++)
-        work += elements_of(&copies[k]);
     for (int k = 0; k < b->n_steps; k++) {
-        int r = slot_of_step(m, k);
+        int r = reader_at(m, k);
         for (int j = 0; r >= 0 && j < made[r].n; j++)
             steps[to++] = made[r].step[j];
         if (r < 0)
@@ -480,7 +473,7 @@ static oly_status replace(const margins *m, const parts *made, oly_copy_work *co
         if (k == m->k) {
             steps[to - 1].move.copies = copies;
             steps[to - 1].move.n_copies = n_copies;
-            steps[to - 1].work = work;
+            steps[to - 1].work = oly_copied_elements(n_copies, copies);
         }
     }
     b->steps = steps;
@@ -528,12 +521,8 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
 
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
+    for (int k = 0; k < b->n_steps; k++) {
         const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(visit(p, s->loop.body, changed));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(visit(p, s->branch.blocks[j], changed));
         if (s->kind == OLY_STEP_MOVE && s->transfer && s->move.n_copies > 0 && !s->second && !s->starts)
             OLY_TRY(read_directly(p, b, k, changed));
     }
@@ -542,11 +531,5 @@ static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 
 oly_status oly_read_directly(oly_planner *p)
 {
-    bool changed = false;
-    if (!oly_enabled(OLY_OPTIMISATION_STEP_SPLITTING))
-        return OLY_OK;
-    OLY_TRY(visit(p, p->plan->main, &changed));
-    if (changed)
-        oly_renumber_steps(p);
-    return OLY_OK;
+    return oly_enabled(OLY_OPTIMISATION_STEP_SPLITTING) ? oly_pass_over_blocks(p, visit) : OLY_OK;
 }

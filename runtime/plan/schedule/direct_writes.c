@@ -10,7 +10,6 @@
 enum { FAR = 256 }; /* steps between the group and the copies */
 
 typedef struct search {
-    const oly_plan *plan;
     int from, to; /* slots: the result, and the array that it is copied into */
     bool found;
 } search;
@@ -24,7 +23,7 @@ static void look_for(void *context, int slot, bool writes)
 
 static bool uses_either(const oly_plan *plan, const oly_step *s, int from, int to)
 {
-    search x = {plan, from, to, false};
+    search x = {from, to, false};
     oly_step_effects(plan, s, look_for, &x);
     return x.found;
 }
@@ -79,55 +78,46 @@ static bool takes_all(const oly_plan *plan, const oly_step *group, int store, in
 }
 
 /* Does each device that computes copy all of it once? */
-static bool all_copied(const oly_plan *plan, const oly_step *group, int store, const oly_step *move, int from)
+static oly_status find_copies(oly_planner *p, const oly_step *group, int store, const oly_step *move, int from,
+                              bool *all)
 {
-    for (int d = 0; d < plan->n_devices; d++) {
-        int n = 0;
-        for (int k = 0; k < move->move.n_copies; k++) {
-            const oly_copy_work *c = &move->move.copies[k];
-            if (oly_cell_slot(plan, c->from.base) != from || oly_cell_device(plan, c->from.base) != d)
-                continue;
-            if (n++ > 0 || !takes_all(plan, group, store, d, c))
-                return false;
-        }
-        if (n != group->tile.device[d].has_work)
-            return false;
+    int *n = OLY_PLAN_NEW(p, int, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(n);
+    *all = true;
+    for (int k = 0; *all && k < move->move.n_copies; k++) {
+        const oly_copy_work *c = &move->move.copies[k];
+        if (c->from.base < 0 || oly_cell_slot(p->plan, c->from.base) != from)
+            continue;
+        int d = oly_cell_device(p->plan, c->from.base);
+        *all = n[d]++ == 0 && takes_all(p->plan, group, store, d, c);
     }
-    return true;
+    for (int d = 0; d < p->plan->n_devices; d++)
+        *all = *all && n[d] == group->tile.device[d].has_work;
+    return OLY_OK;
 }
 
-static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_step *move, int from)
+/* The group stores where the copies from this slot go. They are done: they have no place to read from any more. */
+static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_copy_work *copies, int n_copies, int from)
 {
     oly_plan *plan = p->plan;
+    int n_stores = group->tile.program.n_stores;
     oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, plan->n_devices + 1);
-    oly_copy_work *rest = OLY_PLAN_NEW(p, oly_copy_work, move->move.n_copies + 1);
-    OLY_PLAN_CHECK(rest ? work : NULL);
+    OLY_PLAN_CHECK(work);
     memcpy(work, group->tile.device, sizeof *work * (size_t)plan->n_devices);
-    int n = 0;
-    double left = 0;
-    for (int k = 0; k < move->move.n_copies; k++) {
-        const oly_copy_work *c = &move->move.copies[k];
-        if (oly_cell_slot(plan, c->from.base) != from) {
-            double elements = 1;
-            for (int d = 0; d < c->task.rank; d++)
-                elements *= (double)c->task.extent[d];
-            left += elements;
-            rest[n++] = *c;
+    for (int k = 0; k < n_copies; k++) {
+        oly_copy_work *c = &copies[k];
+        if (c->from.base < 0 || oly_cell_slot(plan, c->from.base) != from)
             continue;
-        }
         oly_tile_work *w = &work[oly_cell_device(plan, c->from.base)];
-        int n_stores = group->tile.program.n_stores;
         oly_place *stores = OLY_PLAN_NEW(p, oly_place, n_stores + 1);
         OLY_PLAN_CHECK(stores);
         memcpy(stores, w->stores, sizeof *stores * (size_t)n_stores);
         stores[store] = (oly_place){.base = c->to.base, .offset = c->to.offset};
         memcpy(stores[store].stride, c->task.to_stride, sizeof stores[store].stride);
         w->stores = stores;
+        c->from.base = -1;
     }
     group->tile.device = work;
-    move->move.copies = rest;
-    move->move.n_copies = n;
-    move->work = left;
     oly_slot *unused = &plan->slots[from];
     unused->bytes = 0;
     memset(unused->device_bytes, 0, sizeof *unused->device_bytes * (size_t)plan->n_devices);
@@ -144,62 +134,77 @@ static bool is_last(const oly_plan *plan, const oly_block *b, int k, int slot)
            (last == number + 1 && (k + 1 == b->n_steps || !uses_either(plan, &b->steps[k + 1], slot, slot)));
 }
 
-static oly_status write_directly(oly_planner *p, const oly_block *b, int k, bool *changed)
+/* The group whose result this is, if it can write it where the copies of step k put it: *store. NULL: there is none. */
+static oly_status find_group(oly_planner *p, const oly_block *b, int k, int from, int to, oly_step **group, int *store)
 {
     const oly_plan *plan = p->plan;
-    oly_step *move = &b->steps[k];
-    for (int i = 0; i < move->move.n_copies; i++) {
-        int from = oly_cell_slot(plan, move->move.copies[i].from.base),
-            to = oly_cell_slot(plan, move->move.copies[i].to.base);
-        const oly_slot *s = &plan->slots[from];
-        if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->block != b || from == to || !is_last(plan, b, k, from))
-            continue;
-        oly_step *group = group_of(plan, b, k, from, to);
-        int store = group ? store_into(plan, group, from) : -1;
-        if (store < 0 || !all_copied(plan, group, store, move, from))
-            continue;
-        OLY_TRY(redirect(p, group, store, move, from));
-        *changed = true;
-        i = -1; /* the list is another */
-    }
+    const oly_slot *s = &plan->slots[from];
+    bool all = false;
+    *group = NULL;
+    if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->block != b || from == to || !is_last(plan, b, k, from))
+        return OLY_OK;
+    oly_step *found = group_of(plan, b, k, from, to);
+    *store = found ? store_into(plan, found, from) : -1;
+    if (*store >= 0)
+        OLY_TRY(find_copies(p, found, *store, &b->steps[k], from, &all));
+    *group = all ? found : NULL;
     return OLY_OK;
 }
 
-/* Steps have the same numbers on all processes, so where there are others one without copies stays. */
-static bool is_left_over(const oly_plan *plan, const oly_step *s)
+static oly_status write_directly(oly_planner *p, const oly_block *b, int k, bool *changed)
 {
-    return s->kind == OLY_STEP_MOVE && s->alone && s->move.n_copies == 0 && !plan->distributed;
+    oly_step *move = &b->steps[k];
+    oly_copy_work *copies = NULL; /* the step's own, once there is something to change */
+    int store, left = 0, n = move->move.n_copies;
+    for (int i = 0; i < n; i++) {
+        const oly_copy_work *c = &move->move.copies[i];
+        oly_step *group = NULL;
+        if (c->from.base >= 0)
+            OLY_TRY(find_group(p, b, k, oly_cell_slot(p->plan, c->from.base), oly_cell_slot(p->plan, c->to.base),
+                               &group, &store));
+        if (!group)
+            continue;
+        if (!copies) {
+            copies = OLY_PLAN_NEW(p, oly_copy_work, n);
+            OLY_PLAN_CHECK(copies);
+            memcpy(copies, move->move.copies, sizeof *copies * (size_t)n);
+            move->move.copies = copies;
+        }
+        OLY_TRY(redirect(p, group, store, copies, n, oly_cell_slot(p->plan, copies[i].from.base)));
+    }
+    for (int i = 0; copies && i < n; i++)
+        if (copies[i].from.base >= 0)
+            copies[left++] = copies[i];
+    if (!copies)
+        return OLY_OK;
+    *changed = true;
+    move->move.n_copies = left;
+    move->work = oly_copied_elements(left, copies);
+    return OLY_OK;
+}
+
+static bool is_left_over(const oly_step *s)
+{
+    return s->kind == OLY_STEP_MOVE && s->alone && s->move.n_copies == 0;
 }
 
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
     int n = 0;
-    for (int k = 0; b && k < b->n_steps; k++) {
-        oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(visit(p, s->loop.body, changed));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(visit(p, s->branch.blocks[j], changed));
-        if (s->kind == OLY_STEP_MOVE && s->alone && !s->exchange && s->move.n_copies > 0)
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_MOVE && s->alone && !s->exchange)
             OLY_TRY(write_directly(p, b, k, changed));
     }
-    for (int k = 0; b && k < b->n_steps; k++)
-        if (!is_left_over(p->plan, &b->steps[k]))
+    for (int k = 0; k < b->n_steps; k++)
+        if (!is_left_over(&b->steps[k]))
             b->steps[n++] = b->steps[k];
-    if (b && n < b->n_steps) {
-        b->n_steps = n;
-        *changed = true;
-    }
+    *changed = *changed || n < b->n_steps;
+    b->n_steps = n;
     return OLY_OK;
 }
 
 oly_status oly_write_directly(oly_planner *p)
 {
-    bool changed = false;
-    if (!oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE))
-        return OLY_OK;
-    OLY_TRY(visit(p, p->plan->main, &changed));
-    if (changed)
-        oly_renumber_steps(p);
-    return OLY_OK;
+    return oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE) ? oly_pass_over_blocks(p, visit) : OLY_OK;
 }

@@ -552,13 +552,6 @@ static bool communicates(const oly_block *b)
 
 static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
 {
-    for (int k = 0; k < b->n_steps; k++) {
-        const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_LOOP)
-            OLY_TRY(schedule_block(p, s->loop.body, changed));
-        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
-            OLY_TRY(schedule_block(p, s->branch.blocks[j], changed));
-    }
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
     scheduler s = {.p = p, .capacity = 4};
@@ -585,12 +578,7 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
 
 oly_status oly_schedule(oly_planner *p)
 {
-    oly_plan *plan = p->plan;
-    bool changed = false;
-    if (!plan->distributed || !oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_OVERLAP))
+    if (!p->plan->distributed || !oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_OVERLAP))
         return OLY_OK;
-    OLY_TRY(schedule_block(p, plan->main, &changed));
-    if (changed)
-        oly_renumber_steps(p);
-    return OLY_OK;
+    return oly_pass_over_blocks(p, schedule_block);
 }

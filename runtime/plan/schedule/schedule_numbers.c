@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Renumbers steps, and recomputes the liveness of slots, after steps were reordered. Called by schedule.c. */
+/* Renumbers steps, and recomputes the liveness of slots, after steps were reordered or replaced. Called by the passes of this room. */
 #include "plan/schedule/scheduler.h"
 
 static int started_by(const oly_block *b, int k)
@@ -77,4 +77,39 @@ void oly_renumber_steps(oly_planner *p)
     for (int j = 0; j < plan->n_slots; j++)
         if (plan->slots[j].last < 0)
             plan->slots[j].first = 0;
+}
+
+static oly_status pass_over(oly_planner *p, oly_block *b, oly_block_pass *pass, bool *changed)
+{
+    if (!b)
+        return OLY_OK;
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            OLY_TRY(pass_over(p, s->loop.body, pass, changed));
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            OLY_TRY(pass_over(p, s->branch.blocks[j], pass, changed));
+    }
+    return pass(p, b, changed);
+}
+
+oly_status oly_pass_over_blocks(oly_planner *p, oly_block_pass *pass)
+{
+    bool changed = false;
+    OLY_TRY(pass_over(p, p->plan->main, pass, &changed));
+    if (changed)
+        oly_renumber_steps(p);
+    return OLY_OK;
+}
+
+double oly_copied_elements(int n, const oly_copy_work *copies)
+{
+    double all = 0;
+    for (int k = 0; k < n; k++) {
+        double each = 1;
+        for (int d = 0; d < copies[k].task.rank; d++)
+            each *= (double)copies[k].task.extent[d];
+        all += each;
+    }
+    return all;
 }

@@ -8,6 +8,10 @@
 
 /* -- schedule_numbers.c: renumbers steps and recomputes the liveness of slots -------------------------------------- */
 void oly_renumber_steps(oly_planner *p);
+/* Calls the pass for every block, inner ones first, and renumbers if one has changed. */
+typedef oly_status oly_block_pass(oly_planner *p, oly_block *b, bool *changed);
+oly_status oly_pass_over_blocks(oly_planner *p, oly_block_pass *pass);
+double oly_copied_elements(int n, const oly_copy_work *copies);
 
 /* -- overlap.c -- */
 enum { OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
