@@ -63,6 +63,8 @@ static bool extend(oly_copy_work *all, const oly_copy_work *c)
 {
     int64_t at[OLY_MAX_RANK], first[OLY_MAX_RANK], from[OLY_MAX_RANK], from_first[OLY_MAX_RANK], back[OLY_MAX_RANK];
     size_t bytes = sizeof *at * (size_t)c->task.rank;
+    if (oly_copied_elements(1, c) == 0)
+        return true; /* its strides may be 0 */
     if (all->task.rank == 0) {
         *all = *c;
         return c->task.rank > 0;
