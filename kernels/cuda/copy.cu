@@ -143,10 +143,29 @@ TRANSPOSE(wide_2, uint16_t, 64)
 TRANSPOSE(wide_4, uint32_t, 64)
 
 /* -- fills ----------------------------------------------------------------------------------------------------------------------- */
+/* Vectors of 16 bytes where n elements are aligned so, single elements before and after them. */
+template <class T> OLY_DEVICE void spread(char *at, int64_t n, T value)
+{
+    enum { EACH = 16 / sizeof(T) };
+    struct alignas(16) vector {
+        T of[EACH];
+    } all;
+    T *to = (T *)at;
+    const int64_t past = (int64_t)((uintptr_t)at % 16 / sizeof(T)), head = past ? EACH - past : 0;
+    const int64_t before = head < n ? head : n, vectors = (n - before) / EACH, after = before + vectors * EACH;
+    OLY_UNROLL
+    for (int k = 0; k < EACH; k++)
+        all.of[k] = value;
+    for (int64_t i = oly_index(); i < vectors; i += oly_stride())
+        ((vector *)(to + before))[i] = all;
+    for (int64_t i = oly_index(); i < before; i += oly_stride())
+        to[i] = value;
+    for (int64_t i = after + oly_index(); i < n; i += oly_stride())
+        to[i] = value;
+}
 template <class T> OLY_DEVICE void fill(const oly_cuda_fill_task &t)
 {
-    for (int64_t i = oly_index(); i < t.n; i += oly_stride())
-        ((T *)t.to)[i] = *(const T *)t.element;
+    spread<T>(t.to, t.n, *(const T *)t.element);
 }
 OLY_KERNEL(oly_fill_1, oly_cuda_fill_task)
 {
@@ -166,5 +185,24 @@ OLY_KERNEL(oly_fill_8, oly_cuda_fill_task)
 }
 OLY_KERNEL(oly_fill_16, oly_cuda_fill_task)
 {
-    fill<oly_sixteen_apart>(task);
+    for (int64_t i = oly_index(); i < task.n; i += oly_stride())
+        ((oly_sixteen_apart *)task.to)[i] = *(const oly_sixteen_apart *)task.element;
+}
+
+/* Of the element at task.from, which is in memory of the device. */
+OLY_KERNEL(oly_spread_1, oly_cuda_copy_task)
+{
+    spread<uint8_t>(task.to, task.n, *(const uint8_t *)task.from);
+}
+OLY_KERNEL(oly_spread_2, oly_cuda_copy_task)
+{
+    spread<uint16_t>(task.to, task.n, *(const uint16_t *)task.from);
+}
+OLY_KERNEL(oly_spread_4, oly_cuda_copy_task)
+{
+    spread<uint32_t>(task.to, task.n, *(const uint32_t *)task.from);
+}
+OLY_KERNEL(oly_spread_8, oly_cuda_copy_task)
+{
+    spread<uint64_t>(task.to, task.n, *(const uint64_t *)task.from);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of fused kernels: see fused_text.h. A thread computes `width` elements: adjacent ones, loaded and stored at once, where
- * operands are dense and aligned; of transposed operands, elements that are adjacent in these; else elements that are a block's threads
- * apart, so that the threads of a warp read adjacent ones. All loads of a thread precede its stores. The formulas are those of the
+ * operands are dense and aligned, also over the ends of rows where results have no gaps; of transposed operands, elements that are adjacent in these;
+ * else elements that are a block's threads apart, so that the threads of a warp read adjacent ones. All loads of a thread precede its stores. The formulas are those of the
  * interpreter (element.h), so both give the same bits. */
 #include "cuda/fused_text.h"
 #include "core/dtype_list.h"
@@ -18,14 +18,16 @@ typedef enum spacing {
     DENSE,
     ROW,
     ANY,
-    ACROSS
-} spacing; /* one element for all; adjacent in the last dimension; constant there; any; adjacent in another dimension */
+    ACROSS,
+    FLAT
+} spacing; /* one element for all; adjacent in the last dimension; constant there; any; adjacent in another dimension; in all, without gaps */
 
 /* What the text depends on beside the program: all of it is part of the key. */
 typedef struct form {
     uint8_t rank, width;
     bool adjacent; /* the elements of a thread, in the last dimension */
     int8_t across; /* the dimension in which they are adjacent if not in the last; else -1 */
+    bool flat;     /* or in all dimensions together */
     bool small;    /* numbers of elements and offsets fit 31 bits */
     uint8_t spacing[OLY_CUDA_OPERANDS];
 } form;
@@ -150,6 +152,28 @@ static void choose_across(const oly_cuda_group *g, form *f, int work)
             f->spacing[k] = ACROSS;
 }
 
+/* Short rows, such as those of a softmax over ten classes: a thread's elements follow each other in memory, over the ends of rows, and only
+ * operands with other strides are read one by one. */
+static bool follows(const oly_cuda_group *g, int k, int width)
+{
+    int64_t step = 1;
+    for (int d = g->rank - 1; d >= 0; step *= g->extent[d--])
+        if (strides_of(g, k)[d] != step)
+            return false;
+    return (uintptr_t)g->base[k] % (oly_dtype_size(dtype_of(g, k)) * (size_t)width) == 0;
+}
+static void choose_flat(const oly_cuda_group *g, form *f, int width)
+{
+    int loads = g->program->n_loads, stores = g->program->n_stores, n = 0;
+    for (int k = loads; k < loads + stores; k++)
+        n += follows(g, k, width);
+    f->flat = width > 1 && stores > 0 && n == stores;
+    for (int k = 0; f->flat && k < loads + stores; k++)
+        if (follows(g, k, width))
+            f->spacing[k] = FLAT;
+    f->width = f->flat ? (uint8_t)width : f->width;
+}
+
 /* 16 bytes of the largest dense operand, less for long programs, whose text would take long to compile. */
 static void choose_form(const oly_cuda_group *g, form *f)
 {
@@ -168,6 +192,7 @@ static void choose_form(const oly_cuda_group *g, form *f)
     int width = 16 / largest < MOST_WIDTH ? 16 / largest : MOST_WIDTH;
     while (width > 1 && width * work > MOST_WORK)
         width /= 2;
+    const int vector = width;
     f->adjacent = is_aligned(g, f, width);
     while (!f->adjacent && width < SPREAD_WIDTH && 2 * width * work <= MOST_WORK)
         width *= 2;
@@ -175,6 +200,8 @@ static void choose_form(const oly_cuda_group *g, form *f)
     f->across = -1;
     choose_across(g, f, work);
     f->adjacent = f->adjacent && f->across < 0;
+    if (!f->adjacent && f->across < 0)
+        choose_flat(g, f, vector);
 }
 
 /* -- the task: all fields have 8 bytes --------------------------------------------------------------------------------------- */
@@ -288,7 +315,9 @@ static void write_indexes(writer *w)
         oly_text_add(&w->text, "    oly_int at%d[Q];\n", d);
     oly_text_add(&w->text,
                  "    OLY_UNROLL\n    for (int q = 0; q < Q; q++) {\n        oly_int rest = first + q * %d;\n",
-                 w->form.across >= 0 ? 0 : OLY_CUDA_THREADS);
+                 w->form.across >= 0 ? 0
+                 : w->form.flat      ? 1
+                                     : OLY_CUDA_THREADS);
     for (int d = g->rank - 1; d > 0; d--)
         oly_text_add(&w->text,
                      "        const oly_int next%d = quotient(rest, task.extent[%d], task.divisor[%d]);\n"
@@ -310,6 +339,11 @@ static void write_loads(writer *w)
             oly_text_add(&w->text, "    const %s l%d = ((const %s *)task.base[%d])[", type, k, type, k);
             write_offset(w, k, "0");
             oly_text_add(&w->text, "];\n");
+        } else if (s == FLAT) {
+            oly_text_add(
+                &w->text,
+                "    const oly_row<%s, L> l%d = *(const oly_row<%s, L> *)((const %s *)task.base[%d] + first);\n", type,
+                k, type, type, k);
         } else if ((s == DENSE && w->form.adjacent) || s == ACROSS) {
             oly_text_add(&w->text,
                          "    const oly_row<%s, L> l%d = *(const oly_row<%s, L> *)((const %s *)task.base[%d] + (", type,
@@ -482,7 +516,9 @@ static void write_stores(writer *w)
     for (int s = 0; s < p->n_stores; s++) {
         int k = p->n_loads + s;
         const char *type = type_names[p->store_dtype[s]];
-        if (w->form.adjacent) {
+        if (w->form.spacing[k] == FLAT) {
+            oly_text_add(&w->text, "    *(oly_row<%s, L> *)((%s *)task.base[%d] + first) = o%d;\n", type, type, k, s);
+        } else if (w->form.adjacent) {
             oly_text_add(&w->text, "    *(oly_row<%s, L> *)((%s *)task.base[%d] + (", type, type, k);
             write_offset(w, k, "0");
             oly_text_add(&w->text, ")) = o%d;\n", s);
@@ -540,7 +576,7 @@ static void write_kernel(writer *w)
     oly_text_add(&w->text, "}\nOLY_KERNEL_BOUNDED(oly_group, group_task, %d, 1)\n{\n", OLY_CUDA_THREADS);
     if (w->form.across >= 0)
         oly_text_add(&w->text, across_kernel, width, width);
-    else if (w->form.adjacent)
+    else if (w->form.adjacent || w->form.flat)
         oly_text_add(&w->text, adjacent_kernel, width, width, width, width, width);
     else
         oly_text_add(&w->text, spread_kernel, chunk, chunk, chunk - OLY_CUDA_THREADS, width, OLY_CUDA_THREADS);

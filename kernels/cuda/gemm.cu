@@ -53,7 +53,8 @@ OLY_DEVICE double multiplied(int, double sum, double x, double y)
 #define MULTIPLIED(T, of)                                                                                              \
     OLY_DEVICE T multiplied(int, T sum, T x, T y)                                                                      \
     {                                                                                                                  \
-        return of(oly_fma(-x.im, y.im, oly_fma(x.re, y.re, sum.re)), oly_fma(x.im, y.re, oly_fma(x.re, y.im, sum.im))); \
+        return of(oly_fma(-x.im, y.im, oly_fma(x.re, y.re, sum.re)),                                                   \
+                  oly_fma(x.im, y.re, oly_fma(x.re, y.im, sum.im)));                                                   \
     }
 MULTIPLIED(oly_c64, oly_w_of)
 MULTIPLIED(oly_c128, oly_z_of)
@@ -219,8 +220,14 @@ template <class A, bool BOOLS> OLY_DEVICE void product(const oly_cuda_gemm_task 
     }
 }
 
+/* Elements in memory are accumulators. */
+template <class A> OLY_DEVICE bool is_own_type(int dtype)
+{
+    return oly_bytes_of(dtype) == (int)sizeof(A) && dtype != OLY_T_b8;
+}
 template <class A> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
 {
+    enum { AHEAD = 64 / sizeof(A) }; /* elements read before they are multiplied */
     const oly_gemm_task &t = g.task;
     int64_t all = t.m * t.n * g.batches;
     int dtype = (int)t.dtype;
@@ -230,7 +237,19 @@ template <class A> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
         matrices at = matrices_of(t, batch);
         int64_t a = at.a + row * t.a_row, b = at.b + column * t.b_column;
         A sum = empty_sum(t.k, (A *)0), x, y;
-        for (int64_t k = part * g.depth; k < end; k++) {
+        int64_t k = part * g.depth;
+        for (; is_own_type<A>(dtype) && k + AHEAD <= end; k += AHEAD) {
+            A left[AHEAD], right[AHEAD];
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++) {
+                left[j] = ((const A *)g.a)[a + (k + j) * t.a_column];
+                right[j] = ((const A *)g.b)[b + (k + j) * t.b_row];
+            }
+            OLY_UNROLL
+            for (int j = 0; j < AHEAD; j++)
+                sum = multiplied(OLY_T_u64, sum, left[j], right[j]);
+        }
+        for (; k < end; k++) {
             read(dtype, g.a, a + k * t.a_column, &x);
             read(dtype, g.b, b + k * t.b_row, &y);
             sum = multiplied(dtype, sum, x, y);
@@ -252,7 +271,7 @@ template <class A> OLY_DEVICE void add_parts(const oly_cuda_gemm_task &g)
     }
 }
 
-#define PRODUCT(s, A, bools)                                                                                                  \
+#define PRODUCT(s, A, bools)                                                                                           \
     OLY_KERNEL_BLOCK_BOUNDED(oly_gemm_##s, oly_cuda_gemm_task, OLY_CUDA_THREADS, 1)                                    \
     {                                                                                                                  \
         OLY_SHARED(vector<A>, left, DEPTH *LINE / vector<A>::length);                                                  \

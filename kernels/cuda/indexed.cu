@@ -2,41 +2,14 @@
 /* Elements at positions that indexes give: reading them (gather, slices at computed positions), writing them where positions do not meet
  * (updates at computed positions), and the places of positions for scatter.cu. A thread for each element or position; types matter
  * by their sizes only. */
-#include "boxes.h"
-
-/* The offset in the array of the element that belongs to these indexes of the box: 1; outside the array: 0; not here: -1. */
-OLY_DEVICE int follow(const oly_cuda_indexed_task &t, const int64_t *at, int64_t *offset)
-{
-    int state = 1;
-    int64_t sum = oly_offset(t.rank, at, t.at_stride);
-    for (int a = 0; a < t.n_axes; a++) {
-        const oly_cuda_axis &x = t.axis[a];
-        int64_t index = oly_load_number(x.wide, x.index, oly_offset(t.rank, at, x.stride));
-        if (t.mode == OLY_CUDA_START) {
-            index = index > x.size ? x.size : index;
-            index = index < 0 ? 0 : index;
-        } else if (index < 0 || index >= x.size) {
-            if (t.mode == OLY_INDEX_FILL || x.size == 0) {
-                state = 0;
-                continue;
-            }
-            index = t.mode == OLY_INDEX_WRAP ? (index % x.size + x.size) % x.size : index < 0 ? 0 : x.size - 1;
-        }
-        index += x.shift + (x.along >= 0 ? at[x.along] : 0);
-        if (index < x.low || index >= x.high)
-            state = state == 0 ? 0 : -1;
-        sum += (index - x.low) * x.step;
-    }
-    *offset = sum;
-    return state;
-}
+#include "indexing.h"
 
 OLY_KERNEL(oly_indexed_read, oly_cuda_indexed_task)
 {
     for (int64_t i = oly_index(); i < task.n; i += oly_stride()) {
         int64_t at[OLY_MAX_RANK], offset;
         oly_unravel(task.rank, task.extent, i, at);
-        int state = follow(task, at, &offset);
+        int state = oly_follow(task, at, &offset);
         oly_value v;
         if (state > 0)
             v = oly_load_bits(task.bytes, task.from + offset * task.bytes);
@@ -142,12 +115,46 @@ OLY_KERNEL(oly_indexed_read_16, oly_cuda_indexed_task)
     read_by_one<sixteen>(task);
 }
 
+/* Slices at one position of long rows: a block for a part of a row, whose place it finds once. */
+template <class T> OLY_DEVICE void read_slice(const oly_cuda_indexed_task &t)
+{
+    enum { EACH = 8, PART = EACH * OLY_CUDA_THREADS };
+    const int last = t.rank - 1;
+    const int64_t length = t.extent[last], step = t.at_stride[last], parts = (length + PART - 1) / PART;
+    int64_t at[OLY_MAX_RANK] = {0}, begin;
+    oly_follow(t, at, &begin);
+    for (int64_t number = oly_block(); number < t.n / length * parts; number += oly_blocks()) {
+        const int64_t row = number / parts, first = (number - row * parts) * PART + oly_thread();
+        oly_unravel(last, t.extent, row, at);
+        const T *from = (const T *)t.from + begin + oly_offset(last, at, t.at_stride);
+        T *to = (T *)t.to + row * length, x[EACH];
+        OLY_UNROLL
+        for (int j = 0; j < EACH; j++)
+            if (first + j * OLY_CUDA_THREADS < length)
+                x[j] = from[(first + j * OLY_CUDA_THREADS) * step];
+        OLY_UNROLL
+        for (int j = 0; j < EACH; j++)
+            if (first + j * OLY_CUDA_THREADS < length)
+                to[first + j * OLY_CUDA_THREADS] = x[j];
+    }
+}
+#define SLICE(bytes, T)                                                                                                \
+    OLY_KERNEL(oly_indexed_slice_##bytes, oly_cuda_indexed_task)                                                       \
+    {                                                                                                                  \
+        read_slice<T>(task);                                                                                           \
+    }
+SLICE(1, uint8_t)
+SLICE(2, uint16_t)
+SLICE(4, uint32_t)
+SLICE(8, uint64_t)
+SLICE(16, sixteen)
+
 OLY_KERNEL(oly_indexed_write, oly_cuda_indexed_task)
 {
     for (int64_t i = oly_index(); i < task.n; i += oly_stride()) {
         int64_t at[OLY_MAX_RANK], offset;
         oly_unravel(task.rank, task.extent, i, at);
-        if (follow(task, at, &offset) > 0)
+        if (oly_follow(task, at, &offset) > 0)
             oly_store_bits(task.bytes, task.to + offset * task.bytes,
                            oly_load_bits(task.bytes, task.from + oly_offset(task.rank, at, task.stride) * task.bytes));
     }
@@ -158,6 +165,6 @@ OLY_KERNEL(oly_indexed_places, oly_cuda_indexed_task)
     for (int64_t i = oly_index(); i < task.n; i += oly_stride()) {
         int64_t at[OLY_MAX_RANK], offset;
         oly_unravel(task.rank, task.extent, i, at);
-        ((int64_t *)task.to)[i] = follow(task, at, &offset) > 0 ? offset : -1;
+        ((int64_t *)task.to)[i] = oly_follow(task, at, &offset) > 0 ? offset : -1;
     }
 }

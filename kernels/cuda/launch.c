@@ -34,7 +34,8 @@ oly_status oly_cuda_fill(const oly_cuda_launcher *l, size_t element_bytes, int64
         return OLY_OK;
     memcpy(f.element, element, element_bytes);
     return oly_cuda_start(l, "copy", oly_cuda_sized(OLY_CUDA_SIZED("oly_fill_"), element_bytes),
-                          oly_cuda_blocks(l, n, OLY_CUDA_THREADS), OLY_CUDA_THREADS, &f, sizeof f);
+                          oly_cuda_blocks(l, n * (int64_t)element_bytes, 16 * OLY_CUDA_THREADS), OLY_CUDA_THREADS, &f,
+                          sizeof f);
 }
 
 /* -- reductions over devices ------------------------------------------------------------------------------------------------ */

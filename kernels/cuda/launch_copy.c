@@ -68,6 +68,13 @@ static bool is_dense(const oly_cuda_copy_task *c, size_t bytes)
            (uintptr_t)c->to % 16 == 0 && (uintptr_t)c->from % 16 == 0;
 }
 
+/* One element, everywhere. */
+static bool is_spread(const oly_cuda_copy_task *c, size_t bytes)
+{
+    return c->rank == 1 && c->to_stride[0] == 1 && c->from_stride[0] == 0 && bytes <= 8 &&
+           ((uintptr_t)c->to | (uintptr_t)c->from) % bytes == 0;
+}
+
 static oly_status transpose(const oly_cuda_launcher *l, const oly_cuda_copy_task *c, size_t bytes)
 {
     enum { SIDE = 32, WIDE_SIDE = 64 };
@@ -85,6 +92,10 @@ static oly_status copy_one(const oly_cuda_launcher *l, oly_cuda_copy_task *c, si
         return oly_cuda_start(l, "copy", "oly_copy_dense", oly_cuda_blocks(l, c->n, 4 * OLY_CUDA_THREADS),
                               OLY_CUDA_THREADS, c, sizeof *c);
     }
+    if (is_spread(c, bytes))
+        return oly_cuda_start(l, "copy", oly_cuda_sized(OLY_CUDA_SIZED("oly_spread_"), bytes),
+                              oly_cuda_blocks(l, c->n * (int64_t)bytes, 16 * OLY_CUDA_THREADS), OLY_CUDA_THREADS, c,
+                              sizeof *c);
     if (c->tile >= 0)
         return transpose(l, c, bytes);
     return oly_cuda_start(l, "copy", oly_cuda_sized(OLY_CUDA_SIZED("oly_copy_"), bytes),
@@ -93,7 +104,8 @@ static oly_status copy_one(const oly_cuda_launcher *l, oly_cuda_copy_task *c, si
 
 /* -- boxes ------------------------------------------------------------------------------------------------------------------ */
 
-/* Can it be one of several boxes? Offsets must fit 31 bits. */
+/* Can it be one of several boxes? Offsets must fit 31 bits. LEAST_SPREAD: so many equal elements are worth a launch of their own. */
+enum { LEAST_SPREAD = 1 << 16 };
 static bool is_box(const oly_cuda_copy_task *c, size_t bytes)
 {
     int64_t to = 0, from = 0;
@@ -102,7 +114,8 @@ static bool is_box(const oly_cuda_copy_task *c, size_t bytes)
         from += llabs(c->from_stride[d]) * (c->extent[d] - 1);
     }
     return oly_enabled(OLY_OPTIMISATION_BOX_COPIES) && bytes <= 8 && c->rank <= OLY_CUDA_BOX_DIMS && c->tile < 0 &&
-           c->n < 1 << 30 && to < INT32_MAX && from < INT32_MAX && !is_dense(c, bytes);
+           c->n < 1 << 30 && to < INT32_MAX && from < INT32_MAX && !is_dense(c, bytes) &&
+           (!is_spread(c, bytes) || c->n < LEAST_SPREAD);
 }
 
 static void add_box(oly_cuda_boxes_task *t, const oly_cuda_copy_task *c)

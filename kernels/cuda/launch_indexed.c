@@ -177,10 +177,34 @@ static oly_status start_by_one(const oly_cuda_launcher *l, const oly_cuda_indexe
     return oly_cuda_start(l, "indexed", kernels[size], oly_cuda_blocks(l, blocks, 1), OLY_CUDA_THREADS, t, sizeof *t);
 }
 
+/* One position for all of a slice, of rows that are long enough for a block. */
+static bool reads_slice(const oly_cuda_indexed_task *t)
+{
+    enum { LONG = 64 };
+    bool one = t->from && t->n > 0 && t->mode == OLY_CUDA_START && t->extent[t->rank - 1] >= LONG &&
+               ((uintptr_t)t->to | (uintptr_t)t->from) % (uintptr_t)t->bytes == 0;
+    for (int a = 0; one && a < t->n_axes; a++) {
+        one = t->axis[a].along < 0;
+        for (int d = 0; d < t->rank; d++)
+            one = one && t->axis[a].stride[d] == 0;
+    }
+    return one;
+}
+
+static oly_status start_slice(const oly_cuda_launcher *l, const oly_cuda_indexed_task *t)
+{
+    const int64_t length = t->extent[t->rank - 1], part = 8 * OLY_CUDA_THREADS;
+    return oly_cuda_start(l, "indexed", oly_cuda_sized(OLY_CUDA_SIZED("oly_indexed_slice_"), (size_t)t->bytes),
+                          oly_cuda_blocks(l, t->n / length * ((length + part - 1) / part), 1), OLY_CUDA_THREADS, t,
+                          sizeof *t);
+}
+
 static oly_status read_elements(const oly_cuda_launcher *l, oly_cuda_indexed_task *t)
 {
     while (t->from && t->n > 0 && pair_elements(t))
         ;
+    if (t->rank > 0 && reads_slice(t))
+        return start_slice(l, t);
     return reads_by_one(t) ? start_by_one(l, t) : start(l, "oly_indexed_read", t);
 }
 
@@ -293,13 +317,11 @@ oly_status oly_cuda_update(const oly_cuda_launcher *l, const oly_local_task *t, 
     return start(l, "oly_indexed_write", &g);
 }
 
-oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
-                                int64_t *count, int64_t **places)
+oly_cuda_indexed_task oly_cuda_describe_places(const oly_local_task *t, const void *const *in)
 {
     const oly_local_operand *index = &t->in[1], *y = &t->out;
     oly_cuda_indexed_task g = {
         .n = 1, .n_axes = t->n_axes, .mode = (int32_t)(t->mode == OLY_INDEX_PROMISE ? OLY_INDEX_FILL : t->mode)};
-    void *at;
     for (int a = 0; a < t->n_axes; a++)
         g.axis[a] = axis_of(&index[a], in[1 + a], y, t->axes[a]);
     for (int d = 0; d < index->rank; d++)
@@ -307,6 +329,14 @@ oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task
                                       .at_stride = d < t->n_batch ? y->stride[d] : 0,
                                       .index = index,
                                       .number = d});
+    return g;
+}
+
+oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
+                                int64_t *count, int64_t **places)
+{
+    oly_cuda_indexed_task g = oly_cuda_describe_places(t, in);
+    void *at;
     OLY_TRY(l->scratch(l->context, (size_t)g.n * sizeof **places, &at));
     *count = g.n;
     *places = at;

@@ -112,12 +112,17 @@ typedef struct kernels {
         [OLY_COMBINE_SUM] = "oly_reduce_" f "_" s "_sum", [OLY_COMBINE_MAX] = "oly_reduce_" f "_" s "_max",            \
         [OLY_COMBINE_MIN] = "oly_reduce_" f "_" s "_min", [OLY_COMBINE_PROD] = "oly_reduce_" f "_" s "_prod"           \
     }
+#define EXTREMES(f, s)                                                                                                 \
+    {                                                                                                                  \
+        [OLY_COMBINE_MAX] = "oly_reduce_" f "_" s "_max", [OLY_COMBINE_MIN] = "oly_reduce_" f "_" s "_min"             \
+    }
 #define KERNELS(f)                                                                                                     \
     {                                                                                                                  \
         "reduce_" f, "oly_reduce_" f,                                                                                  \
         {                                                                                                              \
             [OLY_FLOAT32] = REALS(f, "f32"), [OLY_FLOAT64] = REALS(f, "f64"), [OLY_FLOAT16] = NUMBERS(f, "f16"),       \
             [OLY_BFLOAT16] = NUMBERS(f, "bf16"), [OLY_INT32] = NUMBERS(f, "i32"), [OLY_INT64] = NUMBERS(f, "i64"),     \
+            [OLY_INT8] = EXTREMES(f, "i8"), [OLY_UINT8] = EXTREMES(f, "u8"),                                           \
             [OLY_COMPLEX64] = {[OLY_COMBINE_SUM] = "oly_reduce_" f "_c64_sum"}, [OLY_BOOL] = {                         \
                 [OLY_COMBINE_OR] = "oly_reduce_" f "_b8_or",                                                           \
                 [OLY_COMBINE_AND] = "oly_reduce_" f "_b8_and"                                                          \

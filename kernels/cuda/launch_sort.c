@@ -82,7 +82,7 @@ static oly_status sweep(const oly_cuda_launcher *l, oly_cuda_sweep_task *t, size
     static const char *const sweeps[] = {"oly_sort_sweep_1", "oly_sort_sweep_2", "oly_sort_sweep_4",
                                          "oly_sort_sweep_8"};
     static const uint64_t zero;
-    const bool numbered = first->numbers != NULL, backwards = t->backwards;
+    const bool numbered = last->numbers != NULL, backwards = t->backwards;
     const int size = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
     const char *kernel = !numbered    ? sweeps[size]
                          : bytes == 4 ? "oly_sort_sweep_numbered_4"
@@ -100,6 +100,10 @@ static oly_status sweep(const oly_cuda_launcher *l, oly_cuda_sweep_task *t, size
     uint64_t *ticket = at;
     uint32_t *all_counts = (uint32_t *)(ticket + tickets), *chains = all_counts + counts;
     t->counts = all_counts;
+    /* Blocks take tiles from a counter: where there may be nothing to do, no more of them than have room. */
+    int64_t blocks = t->lines * t->tiles;
+    if (t->only_if)
+        blocks = oly_smaller(blocks, (int64_t)l->processors * COUNTING);
     move_between(t, first, last);
     OLY_TRY(oly_cuda_start(l, "sort_sweeps", counters[size], oly_cuda_blocks(l, t->lines * t->pieces, 1),
                            OLY_CUDA_THREADS, t, sizeof *t));
@@ -111,8 +115,8 @@ static oly_status sweep(const oly_cuda_launcher *l, oly_cuda_sweep_task *t, size
         t->ticket = ticket + pass;
         t->counts = all_counts + pass * OLY_CUDA_DIGITS;
         t->chain = chains + pass * chain;
-        OLY_TRY(oly_cuda_start(l, "sort_sweeps", kernel, oly_cuda_blocks(l, t->lines * t->tiles, 1), OLY_CUDA_THREADS,
-                               t, sizeof *t));
+        OLY_TRY(
+            oly_cuda_start(l, "sort_sweeps", kernel, oly_cuda_blocks(l, blocks, 1), OLY_CUDA_THREADS, t, sizeof *t));
     }
     return OLY_OK;
 }
@@ -129,6 +133,23 @@ static oly_status order_long(oly_cuda_sorter *s, oly_cuda_sort_task *t)
     if (odd)
         swap(s, t);
     return OLY_OK;
+}
+
+oly_status oly_cuda_order_numbers(const oly_cuda_launcher *l, uint32_t *keys, int64_t n, int bytes,
+                                  const uint32_t *only_if, const void **sorted, const uint32_t **order)
+{
+    oly_cuda_sweep_task t = {.lines = 1, .n = n, .passes = bytes, .only_if = only_if};
+    const size_t all = rounded_up((size_t)n * sizeof *keys);
+    void *at;
+    OLY_TRY(l->scratch(l->context, 4 * all, &at));
+    char *memory = at;
+    const place first = dense_place(keys, NULL, 1, n);
+    const place between[2] = {dense_place(memory, (uint32_t *)(void *)(memory + all), 1, n),
+                              dense_place(memory + 2 * all, (uint32_t *)(void *)(memory + 3 * all), 1, n)};
+    const place *last = &between[(bytes - 1) % 2];
+    *sorted = last->at;
+    *order = last->numbers;
+    return sweep(l, &t, sizeof *keys, &first, between, last);
 }
 
 oly_status oly_cuda_order(oly_cuda_sorter *s, const oly_cuda_key *key)

@@ -120,6 +120,14 @@ static oly_status interpret(const oly_cuda_launcher *l, const oly_cuda_group *g)
                           &task, sizeof task);
 }
 
+/* A number that is written everywhere. */
+static bool is_fill(const oly_cuda_group *g)
+{
+    const oly_tile_program *p = g->program;
+    return p->n_loads == 0 && p->n_instructions == 1 && p->n_stores == 1 && p->instructions[0].op == OLY_TILE_splat &&
+           p->store_register[0] == p->instructions[0].out && g->rank == 1 && g->stride[0] == 1;
+}
+
 oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *program, const oly_tile_box *box,
                          const oly_tile_operand *loads, const oly_tile_operand *stores)
 {
@@ -141,6 +149,9 @@ oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *pro
     for (int i = 0, iota = 0; i < program->n_instructions; i++)
         if (program->instructions[i].op == OLY_TILE_iota)
             origin[iota++] = iota_origin(&program->instructions[i], box);
+    if (is_fill(&g))
+        return oly_cuda_fill(l, oly_dtype_size((oly_dtype)program->store_dtype[0]), g.n, base[0],
+                             &program->instructions[0].value);
     bool launched = false;
     if (l->generated)
         OLY_TRY(oly_cuda_fused(l, &g, &launched));

@@ -43,6 +43,10 @@ typedef struct oly_cuda_key {
     oly_cuda_dims line;
 } oly_cuda_key;
 oly_status oly_cuda_order(oly_cuda_sorter *s, const oly_cuda_key *key);
+/* Numbers 0 to n - 1 sorted by their keys of `bytes` bytes, and the keys so; n > 0. only_if: in the device's memory, or NULL: nothing is
+ * sorted where it is 0. */
+oly_status oly_cuda_order_numbers(const oly_cuda_launcher *l, uint32_t *keys, int64_t n, int bytes,
+                                  const uint32_t *only_if, const void **sorted, const uint32_t **order);
 bool oly_cuda_can_sort(const oly_local_task *t);
 
 /* -- launch_indexed.c: also for scatter ------------------------------------------------------------------------------------ */
@@ -52,6 +56,8 @@ bool oly_cuda_is_indexed(const oly_local_task *t, int d);
 oly_status oly_cuda_copy_operand(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, void *out);
 /* An element that does not change a sum: zero, of floating types with a sign. */
 void oly_cuda_unseen_value(oly_dtype dtype, void *value);
+/* The positions of a scatter and their indexes, which give places in the result. */
+oly_cuda_indexed_task oly_cuda_describe_places(const oly_local_task *t, const void *const *in);
 /* Offsets of the positions of a scatter in the result, -1 for those that are dropped; *count of them. */
 oly_status oly_cuda_find_places(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in,
                                 int64_t *count, int64_t **places);

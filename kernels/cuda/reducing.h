@@ -100,6 +100,10 @@ template <int dtype, class A, int combiner> struct oly_of {
     OLY_REDUCE_NUMBERS(KERNEL, f, bf16, float)                                                                         \
     OLY_REDUCE_NUMBERS(KERNEL, f, i32, int32_t)                                                                        \
     OLY_REDUCE_NUMBERS(KERNEL, f, i64, int64_t)                                                                        \
+    OLY_REDUCE_KERNEL(KERNEL, f, i8, int64_t, max, MAX)                                                                \
+    OLY_REDUCE_KERNEL(KERNEL, f, i8, int64_t, min, MIN)                                                                \
+    OLY_REDUCE_KERNEL(KERNEL, f, u8, uint64_t, max, MAX)                                                               \
+    OLY_REDUCE_KERNEL(KERNEL, f, u8, uint64_t, min, MIN)                                                               \
     OLY_REDUCE_KERNEL(KERNEL, f, f32, float, prod, PROD)                                                               \
     OLY_REDUCE_KERNEL(KERNEL, f, f64, double, prod, PROD)                                                              \
     OLY_REDUCE_KERNEL(KERNEL, f, c64, oly_c64, sum, SUM)                                                               \

@@ -401,7 +401,8 @@ static bool take_reduction(look *l, const oly_cuda_row_part *p, oly_row_step *s)
     s->load[0] = (int8_t)v;
     use(l, v, l->phase);
     f->values[v].reduced = (int8_t)l->phase;
-    bool stored = f->pieces || (p->needed & 1);
+    /* Pieces are joined, and so written, when all else has been read: over an operand, too. */
+    bool stored = !f->pieces && (p->needed & 1);
     v = written_value(l, &out, stored ? OLY_ROW_STORED : OLY_ROW_NONE, f->pieces ? NEVER : l->phase + 1);
     if (v < 0)
         return false;

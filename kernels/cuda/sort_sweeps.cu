@@ -136,7 +136,9 @@ template <class K, bool NUMBERED, int ITEMS> OLY_DEVICE void sweep(const oly_cud
         }
         OLY_UNROLL
         for (int j = 0; j < ITEMS && NUMBERED; j++)
-            number[j] = item_at<ITEMS>(j) < m ? t.numbers[line * t.n + first + item_at<ITEMS>(j)] : 0;
+            number[j] = item_at<ITEMS>(j) >= m ? 0
+                        : t.numbers            ? t.numbers[line * t.n + first + item_at<ITEMS>(j)]
+                                               : (uint32_t)first + (uint32_t)item_at<ITEMS>(j);
         uint32_t base = t.counts[line * t.passes * OLY_CUDA_DIGITS + thread];
         OLY_UNROLL
         for (int j = 0; j < ITEMS; j++)
@@ -181,12 +183,14 @@ template <class K, bool NUMBERED, int ITEMS> OLY_DEVICE void sweep(const oly_cud
 #define COUNT(bytes, K)                                                                                                \
     OLY_KERNEL_BLOCK_BOUNDED(oly_sort_digits_##bytes, oly_cuda_sweep_task, OLY_CUDA_THREADS, 4)                        \
     {                                                                                                                  \
-        count_digits<K>(task);                                                                                         \
+        if (!task.only_if || *task.only_if)                                                                            \
+            count_digits<K>(task);                                                                                     \
     }
 #define SWEEP(name, K, numbered, items, blocks)                                                                        \
     OLY_KERNEL_BLOCK_BOUNDED(oly_sort_sweep_##name, oly_cuda_sweep_task, OLY_CUDA_THREADS, blocks)                     \
     {                                                                                                                  \
-        sweep<K, numbered, items>(task);                                                                               \
+        if (!task.only_if || *task.only_if)                                                                            \
+            sweep<K, numbered, items>(task);                                                                           \
     }
 COUNT(1, uint8_t)
 COUNT(2, uint16_t)

@@ -136,21 +136,38 @@ typedef struct oly_cuda_indexed_task {
 
 /* scatter.cu: `count` positions, each with a window of updates, applied in their order where they meet; more than a chunk of them in
  * chunks. */
-enum { OLY_CUDA_SCATTER_CHUNK = 256 };
+enum { OLY_CUDA_SCATTER_CHUNK = 256, OLY_CUDA_SCATTER_BINS = 8192 }; /* bins: sums of a block */
 typedef struct oly_cuda_scatter_task {
     char *to;
     const char *from;
     const int64_t *place;             /* of each position, in `to`; -1: dropped */
     const uint32_t *order;            /* positions sorted by place, and their places; NULL: not sorted */
-    const void *sorted;               /* their keys: uint64_t if `wide`, else uint32_t; place + 1 */
+    const void *sorted;               /* their keys: uint64_t if `wide`, else uint32_t; place / unit + 1 */
     char *chunks;                     /* what is combined first: two parts of each chunk, of n_window elements */
+    const uint32_t *only_if;          /* nothing is done where it points to 0; NULL: no such condition */
     int64_t n, count, each, n_window; /* threads with work; positions, those of a batch; elements of a window */
+    int64_t unit;                     /* places are multiples of it */
     int32_t dtype, combiner;          /* -1: replaced */
     int32_t wide, unused;
     oly_cuda_dims position; /* of the updates */
     oly_cuda_dims window;   /* of `to` */
     int64_t window_from[OLY_MAX_RANK];
 } oly_cuda_scatter_task;
+
+/* scatter_counted.cu: positions by their keys, without sorting them. `counts` and `state` are zeros at first. scatter_atomic.cu: the indexes and
+ * updates only. */
+enum { OLY_CUDA_COUNTED_MOST = OLY_CUDA_SCATTER_CHUNK }; /* positions of a place; of more, `state` says so */
+typedef struct oly_cuda_count_task {
+    oly_cuda_indexed_task index; /* the positions' indexes, in `to` */
+    uint32_t *keys;              /* of each position: place / unit + 1; 0: dropped */
+    uint8_t *ranks;              /* how many of its place were counted before it */
+    uint32_t *counts;            /* of each key; or, where updates replace, 1 + the last of its positions */
+    uint32_t *starts, *order;    /* of each key, where its positions begin in `order` */
+    uint32_t
+        *state; /* [0]: 1: a place has more than OLY_CUDA_COUNTED_MOST positions; [1]: how much of `order` is taken */
+    int64_t places, unit;
+    oly_cuda_scatter_task updates;
+} oly_cuda_count_task;
 
 /* find.cu: the first of the largest (smallest) of `length` elements, for n results, in `pieces` pieces of them. */
 typedef struct oly_cuda_find_task {
@@ -217,7 +234,7 @@ enum { OLY_CUDA_ORDER_UNSIGNED, OLY_CUDA_ORDER_SIGNED, OLY_CUDA_ORDER_FLOATING }
 typedef struct oly_cuda_sweep_task {
     const char *from;
     char *to;
-    const uint32_t *numbers;
+    const uint32_t *numbers; /* NULL: from 0 on in each line, if any are moved */
     uint32_t *numbers_to;
     uint64_t *ticket;                /* tiles that blocks have taken, 0 at first */
     uint32_t *chain;                 /* what tiles have published of each digit, 0 at first */
@@ -227,6 +244,7 @@ typedef struct oly_cuda_sweep_task {
     oly_cuda_dims from_line, to_line;
     uint64_t infinity;                       /* its bits, or those of the largest number where the type has none */
     int32_t order, passes, shift, backwards; /* backwards: written from the line's end on */
+    const uint32_t *only_if;                 /* as in a scatter */
 } oly_cuda_sweep_task;
 
 /* Operations of local.h on one or two boxes. */

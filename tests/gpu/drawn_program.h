@@ -58,6 +58,7 @@ typedef struct drawn {
     uint8_t load_types[4], store_types[2], type[32];
     oly_tile_program program;
     oly_tile_box box;
+    bool short_rows; /* without gaps, and loads that are the same along each */
     oly_tile_operand loads[4], stores[2], others[2];
     void *memory[8];
     int64_t elements[8];
@@ -126,15 +127,15 @@ static inline void draw_operand(drawn *g, int k, oly_dtype dtype, bool store, ol
 {
     int64_t span = 1;
     int order[3] = {0, 1, 2}, rank = g->box.rank;
-    if (random_below(3) == 0)
+    if (random_below(3) == 0 && !g->short_rows)
         for (int i = 0; i < rank; i++) {
             int j = random_below(rank), t = order[i];
             order[i] = order[j], order[j] = t;
         }
     memset(o, 0, sizeof *o);
-    bool gaps = random_below(4) == 0;
+    bool gaps = random_below(4) == 0 && !g->short_rows;
     for (int i = rank - 1; i >= 0; i--) {
-        bool repeated = !store && random_below(5) == 0;
+        bool repeated = !store && (g->short_rows ? k % 2 && i == rank - 1 : random_below(5) == 0);
         o->stride[order[i]] = repeated ? 0 : span;
         if (!repeated)
             span *= g->box.extent[order[i]] + (gaps ? random_below(3) : 0);
@@ -152,9 +153,10 @@ static inline void draw(drawn *g)
 {
     memset(g, 0, sizeof *g);
     g->box.rank = 1 + random_below(3);
-    bool whole = random_below(4) == 0; /* extents that threads can divide: of vectors, and of transposed operands */
+    g->short_rows = random_below(5) == 0;
+    bool whole = random_below(4) == 0 && !g->short_rows; /* extents that threads can divide: of vectors, and of transposed operands */
     for (int d = 0; d < g->box.rank; d++) {
-        g->box.extent[d] = 1 + random_below(d == g->box.rank - 1 ? 200 : 12);
+        g->box.extent[d] = 1 + random_below(d == g->box.rank - 1 ? (g->short_rows ? 13 : 200) : 12);
         if (whole)
             g->box.extent[d] = 8 * (1 + random_below(2)) + (d == g->box.rank - 1 ? 24 : 0);
         g->box.origin[d] = random_below(5);

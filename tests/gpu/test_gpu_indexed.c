@@ -149,6 +149,54 @@ static void scatters(void **state)
     }
 }
 
+/* Thousands of positions: spread over all places, in ascending order, half of them at one place, all of them there. */
+static void crowds(void **state)
+{
+    (void)state;
+    need_kernels();
+    for (int round = 0; round < ROUNDS / 2; round++) {
+        drawn w = {.t = {.mode = (oly_index_mode)random_below(4), .n_axes = 1}};
+        int how = random_below(5), before = random_below(3),
+            width = random_below(3) ? random_below(3) : 8 + random_below(90);
+        int64_t n = 2049 + random_below(random_below(2) ? 6000 : 300), extent[3];
+        int64_t places = random_below(4) ? 1 + random_below((int)n) : 1 + random_below(400);
+        int rank = 0;
+        if (before)
+            extent[rank++] = 1 + before;
+        w.t.axes[0] = rank;
+        extent[rank++] = places;
+        if (width)
+            extent[rank++] = width;
+        set_box(&w.in[0], random_dtype(true), rank, extent);
+        w.t.op = (oly_local_op)(OLY_LOCAL_SCATTER + random_below(5));
+        w.t.n_in = 3;
+        w.t.out = w.in[0];
+        fill_operand(&w, 0);
+        set_box(&w.in[1], random_below(2) ? OLY_INT32 : OLY_INT64, 1, &n);
+        int beyond = w.t.mode == OLY_INDEX_PROMISE ? 0 : random_below(4);
+        fill_indexes(&w, 1, -beyond, places - 1 + beyond);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = i * w.in[1].stride[0], value = i * places / n;
+            if (how == 0 || (how == 1 && i % 2) || how == 2) {
+                value = how == 2 ? value : places / 2;
+                if (w.in[1].dtype == OLY_INT64)
+                    ((int64_t *)w.memory[1])[at] = value;
+                else
+                    ((int32_t *)w.memory[1])[at] = (int32_t)value;
+            }
+        }
+        int64_t shape[3] = {n};
+        int updates = windows_of(&w, 1, shape);
+        set_box(&w.in[2], w.in[0].dtype, updates, shape);
+        fill_operand(&w, 2);
+        if (how < 2 || n > 60 * places) {
+            calm(&w, 0);
+            calm(&w, 2);
+        }
+        compare_task(&w, "crowd", round, false, NULL);
+    }
+}
+
 /* Slices and updates at computed positions. */
 static void slices(void **state)
 {
@@ -156,13 +204,16 @@ static void slices(void **state)
     need_kernels();
     for (int round = 0; round < 2 * ROUNDS; round++) {
         bool update = random_below(2);
-        int rank = 1 + random_below(4), n_batch = random_below(3) == 0;
+        bool wide = random_below(4) == 0; /* rows that blocks copy */
+        int rank = 1 + random_below(wide ? 2 : 4), n_batch = random_below(3) == 0;
         int64_t extent[OLY_MAX_RANK], part[OLY_MAX_RANK];
         drawn w = {.t = {.op = update ? OLY_LOCAL_DYNAMIC_UPDATE : OLY_LOCAL_DYNAMIC_SLICE,
                          .n_batch = n_batch,
                          .partial = !update && random_below(2)}};
         for (int d = 0; d < rank; d++)
             part[d] = extent[d] = 1 + random_below(12);
+        if (wide)
+            part[rank - 1] = extent[rank - 1] = 64 + random_below(3000);
         for (int d = n_batch; d < rank; d++)
             part[d] = 1 + random_below((int)extent[d]);
         w.t.n_in = 1 + update + rank - n_batch;
@@ -299,9 +350,9 @@ static void arrangements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathers),       cmocka_unit_test(scatters), cmocka_unit_test(slices),
-        cmocka_unit_test(argreductions), cmocka_unit_test(picks),    cmocka_unit_test(searches),
-        cmocka_unit_test(arrangements),
+        cmocka_unit_test(gathers),  cmocka_unit_test(scatters),      cmocka_unit_test(crowds),
+        cmocka_unit_test(slices),   cmocka_unit_test(argreductions), cmocka_unit_test(picks),
+        cmocka_unit_test(searches), cmocka_unit_test(arrangements),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scatters of many positions to many places, without sorting the positions: an atomic counter for each place numbers its positions, which
+ * are then listed one place after the other; only those of the same place are ordered. Where updates replace, the last position of each place is
+ * found by an atomic maximum. Neither depends on the order in which atomics are done. A place with more than OLY_CUDA_COUNTED_MOST positions is found while
+ * they are counted: then nothing more is done here, and the kernels that launch_scatter.c launches behind sort them (scatter.cu). */
+#include "scattering.h"
+
+enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, MOST = OLY_CUDA_COUNTED_MOST };
+
+/* -- keys ------------------------------------------------------------------------------------------------------------------------------------ */
+OLY_KERNEL(oly_scatter_keys, oly_cuda_count_task)
+{
+    for (int64_t i = oly_index(); i < task.index.n; i += oly_stride())
+        task.keys[i] = key_of(task, i);
+}
+/* Where all lanes of a warp have the same key, one of them counts for all. */
+OLY_KERNEL_BLOCK(oly_scatter_count, oly_cuda_count_task)
+{
+    const bool counting = !oly_any(oly_load_shared_by_blocks(task.state) != 0); /* or only keys are of use */
+    const int64_t n = task.index.n;
+    for (int64_t i = oly_index(); i - oly_lane() < n; i += oly_stride()) {
+        const bool here = i < n;
+        const uint32_t key = here ? key_of(task, i) : 0;
+        uint32_t rank = 0;
+        if (here)
+            task.keys[i] = key;
+        if (!counting)
+            continue;
+        if (oly_all(key == oly_shuffle(key, 0))) {
+            if (key && oly_lane() == 0)
+                rank = oly_atomic_add(&task.counts[key], (uint32_t)OLY_WARP);
+            rank = oly_shuffle(rank, 0) + (uint32_t)oly_lane();
+        } else if (key) {
+            rank = oly_atomic_add(&task.counts[key], (uint32_t)1);
+        }
+        if (here)
+            task.ranks[i] = (uint8_t)rank;
+        if (key && rank >= MOST)
+            oly_store_shared_by_blocks(task.state, (uint32_t)1);
+    }
+}
+
+/* -- lists of positions --------------------------------------------------------------------------------------------------------------------- */
+/* Each key's part of `order`: in whatever order blocks ask for theirs. A thread has four keys. */
+struct alignas(16) four {
+    uint32_t at[4];
+};
+OLY_KERNEL_BLOCK(oly_scatter_allocate, oly_cuda_count_task)
+{
+    OLY_SHARED(uint32_t, warps, WARPS);
+    OLY_SHARED(uint32_t, base, 1);
+    const int64_t keys = task.places + 1, tile = 4 * OLY_CUDA_THREADS;
+    if (*task.state)
+        return;
+    for (int64_t first = oly_block() * tile; first < keys; first += oly_blocks() * tile) {
+        const int64_t i = first + 4 * oly_thread();
+        four counts = {{0, 0, 0, 0}};
+        if (i < keys)
+            counts = *(const four *)(task.counts + i);
+        const uint32_t own = counts.at[0] + counts.at[1] + counts.at[2] + counts.at[3];
+        uint32_t sum = own;
+        OLY_UNROLL
+        for (int by = 1; by < OLY_WARP; by *= 2) {
+            const uint32_t before = oly_shuffle_up(sum, by);
+            sum += oly_lane() >= by ? before : 0;
+        }
+        if (oly_lane() == OLY_WARP - 1)
+            warps[oly_warp()] = sum;
+        oly_barrier();
+        if (oly_thread() == 0) {
+            uint32_t all = 0;
+            for (int w = 0; w < WARPS; w++) {
+                const uint32_t here = warps[w];
+                warps[w] = all;
+                all += here;
+            }
+            *base = all ? oly_atomic_add(&task.state[1], all) : 0;
+        }
+        oly_barrier();
+        uint32_t start = *base + warps[oly_warp()] + sum - own;
+        four starts;
+        OLY_UNROLL
+        for (int k = 0; k < 4; k++) {
+            starts.at[k] = start;
+            start += counts.at[k];
+        }
+        if (i < keys)
+            *(four *)(task.starts + i) = starts;
+        oly_barrier();
+    }
+}
+OLY_KERNEL(oly_scatter_list, oly_cuda_count_task)
+{
+    enum { AHEAD = 4 };
+    if (*task.state)
+        return;
+    for (int64_t i = oly_index(); i < task.index.n; i += AHEAD * oly_stride()) {
+        uint32_t key[AHEAD], to[AHEAD];
+        OLY_UNROLL
+        for (int j = 0; j < AHEAD; j++)
+            key[j] = i + j * oly_stride() < task.index.n ? task.keys[i + j * oly_stride()] : 0;
+        OLY_UNROLL
+        for (int j = 0; j < AHEAD; j++)
+            to[j] = key[j] ? task.starts[key[j]] + task.ranks[i + j * oly_stride()] : 0;
+        OLY_UNROLL
+        for (int j = 0; j < AHEAD; j++)
+            if (key[j])
+                task.order[to[j]] = (uint32_t)(i + j * oly_stride());
+    }
+}
+/* The positions of each place in their order: a warp for each. */
+OLY_KERNEL_BLOCK(oly_scatter_arrange, oly_cuda_count_task)
+{
+    OLY_SHARED(uint32_t, lists, WARPS * MOST);
+    uint32_t *list = lists + oly_warp() * MOST;
+    if (*task.state)
+        return;
+    for (int64_t place = oly_index() / OLY_WARP; place < task.places; place += oly_stride() / OLY_WARP) {
+        const int count = (int)task.counts[place + 1];
+        if (count < 2)
+            continue;
+        uint32_t *order = task.order + task.starts[place + 1];
+        for (int i = oly_lane(); i < count; i += OLY_WARP)
+            list[i] = order[i];
+        oly_warp_barrier();
+        for (int i = oly_lane(); i < count; i += OLY_WARP) {
+            const uint32_t own = list[i];
+            int before = 0;
+            for (int j = 0; j < count; j++)
+                before += list[j] < own;
+            order[before] = own;
+        }
+        oly_warp_barrier();
+    }
+}
+
+/* -- updates, combined: a thread for each element of a window, which orders the positions itself, ---------------------------------------- */
+enum { HELD = 8 };
+template <class X, bool ARRANGED> OLY_DEVICE void apply_counted(const oly_cuda_count_task &task)
+{
+    const oly_cuda_scatter_task &t = task.updates;
+    if (*task.state)
+        return;
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t w, place = divided(i, t.n_window, &w), to, from;
+        const uint32_t count = task.counts[place + 1];
+        if (count == 0)
+            continue;
+        const uint32_t *order = task.order + task.starts[place + 1];
+        find_element(t, w, &to, &from);
+        to += place * task.unit;
+        typename X::value x, next[HELD];
+        X::load(t.dtype, t.to, to, &x);
+        uint32_t last = 0;
+        for (uint32_t done = 0; done < count; done += HELD) {
+            uint32_t held[HELD]; /* the first ones after `last` */
+            if (ARRANGED) {
+                OLY_UNROLL
+                for (int h = 0; h < HELD; h++)
+                    held[h] = done + h < count ? order[done + h] : 0;
+            } else {
+                OLY_UNROLL
+                for (int h = 0; h < HELD; h++)
+                    held[h] = UINT32_MAX;
+                for (uint32_t j = 0; j < count; j++) {
+                    uint32_t k = order[j];
+                    if (done > 0 && k <= last)
+                        continue;
+                    OLY_UNROLL
+                    for (int h = 0; h < HELD; h++) {
+                        const uint32_t less = held[h] < k ? held[h] : k;
+                        k = held[h] < k ? k : held[h];
+                        held[h] = less;
+                    }
+                }
+                last = held[HELD - 1];
+            }
+            OLY_UNROLL
+            for (int h = 0; h < HELD; h++)
+                if (done + h < count)
+                    X::load(t.dtype, t.from, from + updates_at(t, held[h]), &next[h]);
+            OLY_UNROLL
+            for (int h = 0; h < HELD; h++)
+                if (done + h < count)
+                    x = joined<X>(t, x, next[h]);
+        }
+        X::store(t.dtype, t.to, to, x);
+    }
+}
+/* or a warp for a place and SPAN elements of its window; the positions are in their order. Which they are of the next place is read while the
+ * updates of this one are on their way. */
+template <class X> OLY_DEVICE void apply_counted_rows(const oly_cuda_count_task &task)
+{
+    const oly_cuda_scatter_task &t = task.updates;
+    const int64_t units = task.places * ((t.n_window + SPAN - 1) / SPAN), warps = oly_stride() / OLY_WARP;
+    if (*task.state)
+        return;
+    int64_t u = oly_index() / OLY_WARP, place, piece, of = -1;
+    across e = {};
+    uint32_t count = 0, start = 0;
+    if (u < units) {
+        place = u % task.places;
+        count = task.counts[place + 1];
+        start = task.starts[place + 1];
+    }
+    for (; u < units; u += warps) {
+        piece = divided(u, task.places, &place);
+        int64_t next;
+        divided(u + warps, task.places, &next);
+        const bool more = u + warps < units;
+        const uint32_t next_count = more ? task.counts[next + 1] : 0, next_start = more ? task.starts[next + 1] : 0;
+        if (piece != of)
+            e = elements_of(t, of = piece);
+        if (count > 0) {
+            typename X::value x[ACROSS];
+            load_across<X>(t, e, t.to, e.to, place * task.unit, x);
+            combine_across<X>(t, e, task.order + start, count, true, x);
+            store_across<X>(t, e, t.to, e.to, place * task.unit, x);
+        }
+        count = next_count;
+        start = next_start;
+    }
+}
+#define OLY_SCATTER_TYPE(task) (task).updates.dtype
+template <class X> OLY_DEVICE void apply_few_each(const oly_cuda_count_task &task)
+{
+    apply_counted<X, false>(task);
+}
+template <class X> OLY_DEVICE void apply_arranged(const oly_cuda_count_task &task)
+{
+    apply_counted<X, true>(task);
+}
+OLY_SCATTER_KERNELS(oly_scatter_counted, oly_cuda_count_task, apply_few_each, task)
+OLY_SCATTER_KERNELS(oly_scatter_arranged, oly_cuda_count_task, apply_arranged, task)
+OLY_SCATTER_KERNELS(oly_scatter_counted_rows, oly_cuda_count_task, apply_counted_rows, task)
+
+/* -- updates that replace -------------------------------------------------------------------------------------------------------------------- */
+/* Late positions first: of many for the same place most then find that a later one is there. */
+OLY_KERNEL(oly_scatter_last, oly_cuda_count_task)
+{
+    for (int64_t j = oly_index(); j < task.index.n; j += oly_stride()) {
+        const int64_t i = task.index.n - 1 - j;
+        const uint32_t key = key_of(task, i), number = (uint32_t)i + 1;
+        task.keys[i] = key;
+        if (key && oly_load_shared_by_blocks(&task.counts[key]) < number)
+            oly_atomic_max(&task.counts[key], number);
+    }
+}
+OLY_KERNEL(oly_scatter_replace_last, oly_cuda_count_task)
+{
+    const oly_cuda_scatter_task &t = task.updates;
+    const int bytes = oly_bytes_of(t.dtype);
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t w, k = divided(i, t.n_window, &w), to, from;
+        const uint32_t key = task.keys[k];
+        if (key == 0 || task.counts[key] != (uint32_t)k + 1)
+            continue;
+        find_element(t, w, &to, &from);
+        oly_store_bits(bytes, t.to + (to + (int64_t)(key - 1) * task.unit) * bytes,
+                       oly_load_bits(bytes, t.from + (from + updates_at(t, k)) * bytes));
+    }
+}
