@@ -219,22 +219,34 @@ static oly_status replace_last(const oly_cuda_launcher *l, oly_cuda_count_task *
     return start_counted(l, "oly_scatter_replace_last", c, c->updates.count * c->updates.n_window);
 }
 
-/* Positions are listed place by place; where a place has too many, that is known only on the device: what sorts them is launched, too. */
+/* Where a place has too many positions, that is known only on the device: what sorts them is launched, too. */
+static oly_status combine_linked(const oly_cuda_launcher *l, oly_cuda_count_task *c)
+{
+    static const char *const linked[N_TYPED] = TYPED("oly_scatter_linked");
+    oly_cuda_scatter_task *s = &c->updates;
+    OLY_TRY(reserve(l, c, true));
+    OLY_TRY(start_counted(l, "oly_scatter_link", c, s->count));
+    OLY_TRY(start_counted(l, linked[typed(s)], c, c->places * s->n_window));
+    OLY_TRY(start_counted(l, "oly_scatter_crowded", c,
+                          oly_smaller(s->count, (int64_t)l->processors * 4 * OLY_CUDA_THREADS)));
+    return sort_keys(l, c);
+}
 static oly_status combine_counted(const oly_cuda_launcher *l, oly_cuda_count_task *c)
 {
-    static const char *const each[N_TYPED] = TYPED("oly_scatter_counted");
+    enum { FEW_EACH = 4 };
     static const char *const arranged[N_TYPED] = TYPED("oly_scatter_arranged");
     static const char *const rows[N_TYPED] = TYPED("oly_scatter_counted_rows");
     oly_cuda_scatter_task *s = &c->updates;
-    const bool wide = is_wide(s), arrange = wide || s->count > 4 * c->places;
+    const bool wide = is_wide(s);
+    if (!wide && s->count <= FEW_EACH * c->places)
+        return combine_linked(l, c);
     OLY_TRY(reserve(l, c, true));
     OLY_TRY(start_counted(l, "oly_scatter_count", c, s->count));
     OLY_TRY(start_counted(l, "oly_scatter_allocate", c, (c->places + 4) / 4));
     OLY_TRY(start_counted(l, "oly_scatter_list", c, (s->count + 3) / 4));
-    if (arrange)
-        OLY_TRY(start_counted(l, "oly_scatter_arrange", c, c->places * 32));
-    const char *kernel = (wide ? rows : arrange ? arranged : each)[typed(s)];
-    OLY_TRY(start_counted(l, kernel, c, c->places * (wide ? 32 * pieces_of(s) : s->n_window)));
+    OLY_TRY(start_counted(l, "oly_scatter_arrange", c, c->places * 32));
+    OLY_TRY(
+        start_counted(l, (wide ? rows : arranged)[typed(s)], c, c->places * (wide ? 32 * pieces_of(s) : s->n_window)));
     return sort_keys(l, c);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scatters of many positions to many places, without sorting the positions: an atomic counter for each place numbers its positions, which
- * are then listed one place after the other; only those of the same place are ordered. Where updates replace, the last position of each place is
- * found by an atomic maximum. Neither depends on the order in which atomics are done. A place with more than OLY_CUDA_COUNTED_MOST positions is found while
- * they are counted: then nothing more is done here, and the kernels that launch_scatter.c launches behind sort them (scatter.cu). */
+/* Scatters of many positions to many places, without sorting the positions. Where a place has few of them, an atomic exchange links each
+ * position to the one before, and who computes the place orders its list. Where there are more, or windows are wide, an atomic counter for each place
+ * numbers its positions, which are then listed one place after the other and ordered. Where updates replace, the last position of each place is
+ * found by an atomic maximum. None of this depends on the order in which atomics are done.
+ *
+ * A place with too many positions (OLY_CUDA_LINKED_MOST, OLY_CUDA_COUNTED_MOST) is found on the way: then the kernels that launch_scatter.c launches
+ * behind sort the positions, by scatter.cu: those of such places, or, if they were counted, all. */
 #include "scattering.h"
 
-enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, MOST = OLY_CUDA_COUNTED_MOST };
+enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, MOST = OLY_CUDA_COUNTED_MOST, HELD = 8 /* updates read together */ };
 
 /* -- keys ------------------------------------------------------------------------------------------------------------------------------------ */
 OLY_KERNEL(oly_scatter_keys, oly_cuda_count_task)
@@ -134,9 +137,22 @@ OLY_KERNEL_BLOCK(oly_scatter_arrange, oly_cuda_count_task)
     }
 }
 
-/* -- updates, combined: a thread for each element of a window, which orders the positions itself, ---------------------------------------- */
-enum { HELD = 8 };
-template <class X, bool ARRANGED> OLY_DEVICE void apply_counted(const oly_cuda_count_task &task)
+/* -- updates, combined: a thread for each element of a window, ------------------------------------------------------------------------------ */
+template <class X>
+OLY_DEVICE void combine_held(const oly_cuda_scatter_task &t, int64_t from, const uint32_t (&held)[HELD], uint32_t count,
+                             typename X::value &x)
+{
+    typename X::value next[HELD];
+    OLY_UNROLL
+    for (int h = 0; h < HELD; h++)
+        if (h < (int)count)
+            X::load(t.dtype, t.from, from + updates_at(t, held[h]), &next[h]);
+    OLY_UNROLL
+    for (int h = 0; h < HELD; h++)
+        if (h < (int)count)
+            x = joined<X>(t, x, next[h]);
+}
+template <class X> OLY_DEVICE void apply_arranged(const oly_cuda_count_task &task)
 {
     const oly_cuda_scatter_task &t = task.updates;
     if (*task.state)
@@ -149,40 +165,14 @@ template <class X, bool ARRANGED> OLY_DEVICE void apply_counted(const oly_cuda_c
         const uint32_t *order = task.order + task.starts[place + 1];
         find_element(t, w, &to, &from);
         to += place * task.unit;
-        typename X::value x, next[HELD];
+        typename X::value x;
         X::load(t.dtype, t.to, to, &x);
-        uint32_t last = 0;
         for (uint32_t done = 0; done < count; done += HELD) {
-            uint32_t held[HELD]; /* the first ones after `last` */
-            if (ARRANGED) {
-                OLY_UNROLL
-                for (int h = 0; h < HELD; h++)
-                    held[h] = done + h < count ? order[done + h] : 0;
-            } else {
-                OLY_UNROLL
-                for (int h = 0; h < HELD; h++)
-                    held[h] = UINT32_MAX;
-                for (uint32_t j = 0; j < count; j++) {
-                    uint32_t k = order[j];
-                    if (done > 0 && k <= last)
-                        continue;
-                    OLY_UNROLL
-                    for (int h = 0; h < HELD; h++) {
-                        const uint32_t less = held[h] < k ? held[h] : k;
-                        k = held[h] < k ? k : held[h];
-                        held[h] = less;
-                    }
-                }
-                last = held[HELD - 1];
-            }
+            uint32_t held[HELD];
             OLY_UNROLL
             for (int h = 0; h < HELD; h++)
-                if (done + h < count)
-                    X::load(t.dtype, t.from, from + updates_at(t, held[h]), &next[h]);
-            OLY_UNROLL
-            for (int h = 0; h < HELD; h++)
-                if (done + h < count)
-                    x = joined<X>(t, x, next[h]);
+                held[h] = done + h < count ? order[done + h] : 0;
+            combine_held<X>(t, from, held, count - done, x);
         }
         X::store(t.dtype, t.to, to, x);
     }
@@ -222,17 +212,84 @@ template <class X> OLY_DEVICE void apply_counted_rows(const oly_cuda_count_task 
     }
 }
 #define OLY_SCATTER_TYPE(task) (task).updates.dtype
-template <class X> OLY_DEVICE void apply_few_each(const oly_cuda_count_task &task)
-{
-    apply_counted<X, false>(task);
-}
-template <class X> OLY_DEVICE void apply_arranged(const oly_cuda_count_task &task)
-{
-    apply_counted<X, true>(task);
-}
-OLY_SCATTER_KERNELS(oly_scatter_counted, oly_cuda_count_task, apply_few_each, task)
 OLY_SCATTER_KERNELS(oly_scatter_arranged, oly_cuda_count_task, apply_arranged, task)
 OLY_SCATTER_KERNELS(oly_scatter_counted_rows, oly_cuda_count_task, apply_counted_rows, task)
+
+/* -- lists ------------------------------------------------------------------------------------------------------------------------------------ */
+/* counts: of each key, 1 + the position that was linked last; order: of each position, 1 + the one before. 0: none. */
+#define TOO_MANY UINT32_MAX
+OLY_KERNEL(oly_scatter_link, oly_cuda_count_task)
+{
+    for (int64_t i = oly_index(); i < task.index.n; i += oly_stride()) {
+        const uint32_t key = key_of(task, i);
+        task.keys[i] = key;
+        if (key)
+            task.order[i] = oly_atomic_exchange(&task.counts[key], (uint32_t)i + 1);
+    }
+}
+/* The first HELD positions of a list that are not before `least`, in their order; returns how many there are, at most
+ * OLY_CUDA_LINKED_MOST + 1. Positions count from 1. */
+OLY_DEVICE uint32_t first_of_list(const oly_cuda_count_task &task, uint32_t head, uint32_t least,
+                                  uint32_t (&held)[HELD])
+{
+    uint32_t count = 0;
+    OLY_UNROLL
+    for (int h = 0; h < HELD; h++)
+        held[h] = UINT32_MAX;
+    for (uint32_t at = head; at && count <= OLY_CUDA_LINKED_MOST; at = task.order[at - 1]) {
+        count++;
+        if (at < least)
+            continue;
+        uint32_t k = at;
+        OLY_UNROLL
+        for (int h = 0; h < HELD; h++) {
+            const uint32_t less = held[h] < k ? held[h] : k;
+            k = held[h] < k ? k : held[h];
+            held[h] = less;
+        }
+    }
+    return count;
+}
+template <class X> OLY_DEVICE void apply_linked(const oly_cuda_count_task &task)
+{
+    const oly_cuda_scatter_task &t = task.updates;
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t w, place = divided(i, t.n_window, &w), to, from;
+        const uint32_t head = oly_load_shared_by_blocks(&task.counts[place + 1]);
+        uint32_t held[HELD];
+        if (head == 0 || head == TOO_MANY)
+            continue;
+        const uint32_t count = first_of_list(task, head, 0, held);
+        if (count > OLY_CUDA_LINKED_MOST) {
+            oly_store_shared_by_blocks(&task.counts[place + 1], TOO_MANY);
+            oly_store_shared_by_blocks(task.state, (uint32_t)1);
+            continue;
+        }
+        find_element(t, w, &to, &from);
+        to += place * task.unit;
+        typename X::value x;
+        X::load(t.dtype, t.to, to, &x);
+        for (uint32_t done = 0; done < count; done += HELD) {
+            if (done > 0)
+                first_of_list(task, head, held[HELD - 1] + 2, held);
+            OLY_UNROLL
+            for (int h = 0; h < HELD; h++)
+                held[h]--;
+            combine_held<X>(t, from, held, count - done, x);
+        }
+        X::store(t.dtype, t.to, to, x);
+    }
+}
+OLY_SCATTER_KERNELS(oly_scatter_linked, oly_cuda_count_task, apply_linked, task)
+/* Only the positions of places that have too many are left. */
+OLY_KERNEL(oly_scatter_crowded, oly_cuda_count_task)
+{
+    if (*task.state == 0)
+        return;
+    for (int64_t i = oly_index(); i < task.index.n; i += oly_stride())
+        if (task.keys[i] && task.counts[task.keys[i]] != TOO_MANY)
+            task.keys[i] = 0;
+}
 
 /* -- updates that replace -------------------------------------------------------------------------------------------------------------------- */
 /* Late positions first: of many for the same place most then find that a later one is there. */

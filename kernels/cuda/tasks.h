@@ -156,15 +156,18 @@ typedef struct oly_cuda_scatter_task {
 
 /* scatter_counted.cu: positions by their keys, without sorting them. `counts` and `state` are zeros at first. scatter_atomic.cu: the indexes and
  * updates only. */
-enum { OLY_CUDA_COUNTED_MOST = OLY_CUDA_SCATTER_CHUNK }; /* positions of a place; of more, `state` says so */
+enum {
+    OLY_CUDA_COUNTED_MOST = OLY_CUDA_SCATTER_CHUNK,
+    OLY_CUDA_LINKED_MOST = 32
+}; /* positions of a place; of more, `state` says so */
 typedef struct oly_cuda_count_task {
     oly_cuda_indexed_task index; /* the positions' indexes, in `to` */
     uint32_t *keys;              /* of each position: place / unit + 1; 0: dropped */
     uint8_t *ranks;              /* how many of its place were counted before it */
-    uint32_t *counts;            /* of each key; or, where updates replace, 1 + the last of its positions */
-    uint32_t *starts, *order;    /* of each key, where its positions begin in `order` */
-    uint32_t
-        *state; /* [0]: 1: a place has more than OLY_CUDA_COUNTED_MOST positions; [1]: how much of `order` is taken */
+    uint32_t *counts; /* of each key; or, of lists and where updates replace, 1 + the last of its positions */
+    uint32_t *starts,
+        *order;      /* of each key, where its positions begin in `order`; of lists, 1 + the position before each */
+    uint32_t *state; /* [0]: 1: a place has too many positions; [1]: how much of `order` is taken */
     int64_t places, unit;
     oly_cuda_scatter_task updates;
 } oly_cuda_count_task;
