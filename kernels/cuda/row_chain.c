@@ -17,7 +17,7 @@
 
 enum {
     NEVER = 100,
-    LEAST = 64, /* shorter rows are added up one element after the other, by threads of their own (reduce_chain.cu) */
+    LEAST = 64, /* shorter rows are reduced one element after the other (reduce_chain.cu): a thread computes one */
     MOST_SHARED = 46 << 10, /* of dynamic shared memory */
     MOST_WORK = 600,        /* of a thread at a time, as in fused_text.c */
     MOST_AT_ONCE = 16,      /* elements of a thread */
@@ -90,7 +90,8 @@ static bool find_dims(int n, const oly_cuda_row_part *parts, dims *all)
         *all = largest;
         all->kept = 0;
     }
-    return product(all->extent, 0, all->rank) > 0 && product(all->extent, all->kept, all->rank) >= LEAST;
+    return product(all->extent, 0, all->rank) > 0 &&
+           product(all->extent, all->kept, all->rank) >= (reduces ? 2 : LEAST);
 }
 
 /* -- values ------------------------------------------------------------------------------------------------------------------------- */
@@ -415,6 +416,18 @@ static bool take_reduction(look *l, const oly_cuda_row_part *p, oly_row_step *s)
 
 /* -- shared memory --------------------------------------------------------------------------------------------------------------------- */
 
+/* Results of short rows without gaps: threads that wrote them each along its own row would write parts of sectors. */
+static void choose_flushed(oly_row_chain *c, const dims *all)
+{
+    for (int v = 0; v < c->form.n_values; v++) {
+        oly_row_value *w = &c->form.values[v];
+        int64_t step = 1;
+        w->flushed = c->n < LEAST && w->memory == OLY_ROW_STORED && w->level == OLY_ROW_FULL;
+        for (int d = all->rank - 1; d >= 0; step *= all->extent[d--])
+            w->flushed = w->flushed && c->stride[v][d] == step;
+    }
+}
+
 /* Values that are read in a later phase than the one in which they are there first, or reduced, have a slot. A slot is free for a value of the
  * phase in which the one before is read for the last time: each thread reads an element before it writes its successor. */
 static void give_slots(oly_row_form *f)
@@ -423,7 +436,7 @@ static void give_slots(oly_row_form *f)
     for (int phase = 0; phase < f->n_phases; phase++)
         for (int v = 0; v < f->n_values; v++) {
             oly_row_value *w = &f->values[v];
-            if (w->level != OLY_ROW_FULL || w->from != phase || (w->to == phase && w->reduced != phase))
+            if (w->level != OLY_ROW_FULL || w->from != phase || (w->to == phase && w->reduced != phase && !w->flushed))
                 continue;
             int s = 0;
             while (s < f->n_slots && (f->slot_dtype[s] != w->dtype || free_from[s] > phase))
@@ -431,12 +444,19 @@ static void give_slots(oly_row_form *f)
             if (s == f->n_slots)
                 f->slot_dtype[f->n_slots++] = w->dtype;
             w->slot = (int8_t)s;
-            free_from[s] = (int8_t)(w->to + (w->reduced == w->to));
+            free_from[s] = w->flushed ? NEVER : (int8_t)(w->to + (w->reduced == w->to));
         }
 }
 
+/* Of short rows: an odd number of vectors, so that the threads of a warp are in different banks, if all slots are of one type. */
 static int64_t capacity_of(const oly_row_chain *c)
 {
+    const oly_row_form *f = &c->form;
+    bool one = f->threads == 1;
+    for (int s = 1; s < f->n_slots; s++)
+        one = one && oly_dtype_size((oly_dtype)f->slot_dtype[s]) == oly_dtype_size((oly_dtype)f->slot_dtype[0]);
+    if (one)
+        return ((c->n + f->width - 1) / f->width | 1) * f->width;
     return (oly_smaller(c->n, c->unit) + 15) / 16 * 16;
 }
 
@@ -535,8 +555,16 @@ static void choose_form(oly_row_chain *c)
     while (f->batch > 1 && (f->batch * width > MOST_AT_ONCE || f->batch * width * widest > MOST_WORDS ||
                             f->batch * width * most > MOST_WORK))
         f->batch /= 2;
+    if (c->n < LEAST) {
+        int64_t vectors = oly_larger(c->n / width, 1), sweeps = (vectors + f->batch - 1) / f->batch;
+        f->batch = (uint8_t)(vectors / sweeps);
+    }
     f->blocks = most > SHORT_WORK ? 1 : widest > 1 || f->pieces ? 4 : 6;
-    f->threads = (uint16_t)(here <= 256 ? 32 : here <= 512 ? 64 : here <= 1024 ? 128 : OLY_CUDA_THREADS);
+    f->threads = (uint16_t)(c->n < LEAST   ? 1
+                            : here <= 256  ? 32
+                            : here <= 512  ? 64
+                            : here <= 1024 ? 128
+                                           : OLY_CUDA_THREADS);
 }
 
 /* What pads before step `part` are filled with: its memory may be used again before they are read. */
@@ -575,9 +603,10 @@ static bool describe(const oly_cuda_row_steps *steps, oly_row_chain *c)
         elements = elements || s->level == OLY_ROW_FULL;
         rows = rows || s->reduces || s->level == OLY_ROW_EACH;
     }
-    if (!elements || !rows)
+    if (!elements || !rows || (c->n < LEAST && steps->n_pads > 0))
         return false;
     f->n_phases = (int8_t)(l.phase + 1);
+    choose_flushed(c, &l.all);
     give_slots(f);
     merge(c, &l.all);
     choose_form(c);

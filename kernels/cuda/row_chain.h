@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Several steps as one generated kernel: elementwise groups over a box, reductions along its last dimensions, groups over their results, and
  * groups that read those results again, as in softmax and layer normalisation. A unit of threads computes a row, at most 4096 elements
- * of it; what later steps read stays in shared memory. Longer rows, and whole arrays, are computed in pieces, and their results
+ * of it, or a thread one of fewer than 64; what later steps read stays in shared memory. Longer rows, and whole arrays, are computed in pieces, and their results
  * cannot be read by the same kernel. Bits are those of the separate launches. row_chain.c looks at the steps, row_chain_text.c writes
  * the text. Called by runtime/run/cuda/row_chains.c. */
 #ifndef OLY_CUDA_ROW_CHAIN_H

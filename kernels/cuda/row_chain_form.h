@@ -32,6 +32,7 @@ typedef struct oly_row_value {
     int8_t from, to; /* phases: there from, read until */
     int8_t reduced;  /* the last phase whose reductions read it; -1: none */
     int8_t slot;     /* in shared memory; -1: none */
+    bool flushed;    /* of short rows: written from there, by the whole block */
     bool used;       /* by a step */
     bool padded;     /* read with bounds; outside: the value `fill` */
     int8_t fill;
@@ -56,7 +57,7 @@ typedef struct oly_row_form {
     bool small;         /* numbers of elements and offsets fit 31 bits */
     bool pieces;        /* rows are longer than a unit */
     bool last;          /* and the last block joins their results */
-    uint16_t threads;   /* of a unit */
+    uint16_t threads;   /* of a unit; 1: rows are short, and reduced one element after the other */
     uint8_t slot_dtype[OLY_ROW_VALUES];
     oly_row_step parts[OLY_ROW_PARTS];
     oly_row_value values[OLY_ROW_VALUES];

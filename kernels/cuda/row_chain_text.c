@@ -8,6 +8,9 @@
  *          barrier; warps reduce what is there; barrier
  *          groups over rows that read these results (phase 1); sweep 1; ...
  *
+ * Short rows have a unit of one thread, which reduces its elements itself, without barriers; results without gaps are written by the block
+ * together, at the end of its units.
+ *
  * Values are variables of the struct `unit` (one for the row) or of a sweep (v<number>). */
 #include "core/dtype_list.h"
 #include "cuda/fused_text.h"
@@ -336,7 +339,7 @@ static void write_sweep(writer *w, int phase)
         const oly_row_value *x = &f->values[v];
         if (!is_in_sweep(w, v, phase) || x->from != phase)
             continue;
-        if (x->memory == OLY_ROW_STORED) {
+        if (x->memory == OLY_ROW_STORED && !x->flushed) {
             oly_text_add(&w->text, "        *(oly_row<%s, %d> *)((%s *)task.base%d + (", type_of(w, v), f->width,
                          type_of(w, v), v);
             write_offset(w, v);
@@ -404,7 +407,7 @@ static void write_rows(writer *w, int phase)
 {
     const oly_row_form *f = w->form;
     for (int k = 0; k < f->n_parts; k++)
-        if (f->parts[k].reduces && f->parts[k].phase + 1 == phase && !f->pieces) {
+        if (f->parts[k].reduces && f->parts[k].phase + 1 == phase && !f->pieces && f->threads > 1) {
             int v = f->parts[k].store[0];
             oly_text_add(&w->text, "        u.v%d = oly_as<%s>(oly_bits_value(results[number * %d + %d]));\n", v,
                          type_of(w, v), f->n_results, f->parts[k].result);
@@ -455,6 +458,61 @@ static void write_reductions(writer *w, int phase)
     oly_text_add(&w->text, "        oly_barrier();\n");
 }
 
+/* By the thread of a short row. */
+static void write_own_reductions(writer *w, int phase)
+{
+    const oly_row_form *f = w->form;
+    for (int k = 0; k < f->n_parts; k++) {
+        const oly_row_step *s = &f->parts[k];
+        if (!s->reduces || s->phase != phase)
+            continue;
+        int in = s->load[0], out = s->store[0];
+        const char *name = names[f->values[in].dtype];
+        oly_text_add(
+            &w->text,
+            "        u.v%d = oly_as<%s>(oly_bits_value(oly_result_bits<%s>(oly_one_by_one<%s, %d>((const %s *)", out,
+            type_of(w, out), name, name, s->combiner, type_of(w, in));
+        write_slot(w, f->values[in].slot);
+        oly_text_add(&w->text, ", (int)u.count))));\n");
+    }
+}
+
+/* The results of the block's short rows, which follow each other in memory. */
+static void write_flush(writer *w)
+{
+    const oly_row_form *f = w->form;
+    int bytes = 0;
+    bool any = false;
+    for (int s = 0; s < f->n_slots; s++)
+        bytes += (int)oly_dtype_size((oly_dtype)f->slot_dtype[s]);
+    for (int v = 0; v < f->n_values; v++)
+        any = any || f->values[v].flushed;
+    if (!any)
+        return;
+    oly_text_add(&w->text,
+                 "        oly_barrier();\n        const int length = (int)task.n;\n"
+                 "        const int all = (int)(task.units - from < %d ? task.units - from : %d) * length;\n"
+                 "        for (int k = oly_thread(); k < all; k += %d) {\n",
+                 OLY_CUDA_THREADS, OLY_CUDA_THREADS, OLY_CUDA_THREADS);
+    if (f->rank == f->kept + 1)
+        oly_text_add(&w->text, "            const int row = (int)oly_quotient((int32_t)k, 0, task.divisor[%d]);\n",
+                     f->rank - 1);
+    else
+        oly_text_add(&w->text, "            const int row = k / length;\n");
+    for (int v = 0; v < f->n_values; v++) {
+        if (!f->values[v].flushed)
+            continue;
+        int before = 0;
+        for (int s = 0; s < f->values[v].slot; s++)
+            before += (int)oly_dtype_size((oly_dtype)f->slot_dtype[s]);
+        oly_text_add(&w->text,
+                     "            ((%s *)task.base%d)[from * length + k] = ((const %s *)(memory + (row * %d + %d) * "
+                     "(int)task.capacity))[k - row * length];\n",
+                     type_of(w, v), v, type_of(w, v), bytes, before);
+    }
+    oly_text_add(&w->text, "        }\n        oly_barrier();\n");
+}
+
 static void write_phase(writer *w, int phase)
 {
     const oly_row_form *f = w->form;
@@ -469,7 +527,7 @@ static void write_phase(writer *w, int phase)
                      phase);
     }
     if (reduces(f, phase))
-        write_reductions(w, phase);
+        f->threads == 1 ? write_own_reductions(w, phase) : write_reductions(w, phase);
 }
 
 static void write_end(writer *w)
@@ -506,7 +564,7 @@ static void write_kernel(writer *w)
     oly_text_add(&w->text, "OLY_KERNEL_BLOCK_BOUNDED(oly_rows, chain_task, %d, %d)\n{\n", OLY_CUDA_THREADS, f->blocks);
     if (f->n_slots > 0)
         oly_text_add(&w->text, "    OLY_SHARED_DYNAMIC(unsigned char, memory);\n");
-    if (f->n_results > 0 && !f->pieces)
+    if (f->n_results > 0 && !f->pieces && f->threads > 1)
         oly_text_add(&w->text, "    OLY_SHARED(uint64_t, results, %d);\n", units * f->n_results);
     if (f->last)
         oly_text_add(&w->text, "    OLY_SHARED(uint32_t, ticket, 1);\n");
@@ -522,6 +580,7 @@ static void write_kernel(writer *w)
     write_begin(w);
     for (int p = 0; p <= f->n_phases; p++)
         p < f->n_phases ? write_phase(w, p) : write_rows(w, p);
+    write_flush(w);
     oly_text_add(&w->text, "        (void)i;\n    }\n");
     if (f->last)
         write_end(w);

@@ -136,19 +136,25 @@ template <int join> OLY_DEVICE int32_t oly_joined(int32_t a, int32_t b)
     return (int32_t)oly_joined<join>((int64_t)a, (int64_t)b);
 }
 
+/* -- n elements one after the other (reduce_chain.cu) -------------------------------------------------------------------------------- */
+template <int dtype, int join, class T>
+OLY_DEVICE typename oly_accumulator<dtype>::type oly_one_by_one(const T *x, int n)
+{
+    typedef typename oly_accumulator<dtype>::type A;
+    A sum = n > 0 ? oly_accumulated<dtype>(x[0]) : (A)0;
+    for (int i = 1; i < n; i++)
+        sum = oly_joined<join>(sum, oly_accumulated<dtype>(x[i]));
+    return sum;
+}
+
 /* -- n elements, at most 4096, by a warp; the result is the first lane's (by_lanes in reduce_blocks.cu) --------------------------- */
 template <int dtype, int join, class T> OLY_DEVICE typename oly_accumulator<dtype>::type oly_by_lanes(const T *x, int n)
 {
     typedef typename oly_accumulator<dtype>::type A;
     enum { LANES = 2 * OLY_WARP };
     const int lane = oly_lane();
-    if (n < LANES) { /* one after the other */
-        A sum = n > 0 ? oly_accumulated<dtype>(x[0]) : (A)0;
-        OLY_NO_UNROLL
-        for (int i = 1; i < n; i++)
-            sum = oly_joined<join>(sum, oly_accumulated<dtype>(x[i]));
-        return sum;
-    }
+    if (n < LANES)
+        return oly_one_by_one<dtype, join>(x, n);
     A low = oly_accumulated<dtype>(x[lane]), high = oly_accumulated<dtype>(x[lane + OLY_WARP]);
     int i = lane + LANES;
     OLY_NO_UNROLL

@@ -126,7 +126,8 @@ static void draw_program(program *p)
 static void drawn_programs(void **state)
 {
     (void)state;
-    static const int64_t lengths[] = {64, 65, 100, 128, 256, 300, 511, 1000, 1024, 2047, 2048, 4096, 4100, 9001};
+    static const int64_t lengths[] = {2,   3,   7,   10,   16,   33,   63,   64,   65,   100, 128,
+                                      256, 300, 511, 1000, 1024, 2047, 2048, 4096, 4100, 9001};
     static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT16, OLY_BFLOAT16, OLY_INT32};
     static const char *const shardings[] = {"", "", "x, None, None", "None, x, None", "None, None, x"};
     int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 16, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
@@ -136,11 +137,12 @@ static void drawn_programs(void **state)
         row_draw_from(k);
         draw_program(&p);
         int64_t length = lengths[row_draw(sizeof lengths / sizeof *lengths)];
-        int64_t shape[] = {1 + row_draw(3), 1 + row_draw(9), length}, one[] = {1, 1, 1};
+        int64_t shape[] = {1 + row_draw(3), 1 + row_draw(length < 64 && row_draw(2) ? 300 : 9), length},
+                one[] = {1, 1, 1};
         const char *sharding = shardings[row_draw(5)];
         shape[0] *= strchr(sharding, 'x') == sharding ? 4 : 1;
         shape[1] *= strstr(sharding, ", x,") ? 4 : 1;
-        shape[2] = strstr(sharding, ", x") == strrchr(sharding, ',') && *sharding ? length / 4 * 4 : length;
+        shape[2] = strstr(sharding, ", x") == strrchr(sharding, ',') && *sharding ? (length + 3) / 4 * 4 : length;
         oly_dtype dtype = dtypes[row_draw(6)];
         char name[64];
         snprintf(name, sizeof name, "SEED=%d ROWS=1", k);
