@@ -102,10 +102,11 @@ static int typed(const oly_cuda_scatter_task *s)
            : s->dtype == OLY_BFLOAT16 ? 3
                                       : 4;
 }
-/* Windows that a warp computes together: of narrower ones each element has a thread. */
+/* Windows that a warp computes together, which have no gaps: of others each element has a thread. */
 static bool is_wide(const oly_cuda_scatter_task *s)
 {
-    return s->n_window >= 8;
+    return s->n_window >= 8 && s->position.rank == 1 && s->window.rank == 1 && s->window.stride[0] == 1 &&
+           s->window_from[0] == 1;
 }
 static int64_t pieces_of(const oly_cuda_scatter_task *s)
 {
@@ -216,6 +217,8 @@ static oly_status replace_last(const oly_cuda_launcher *l, oly_cuda_count_task *
 {
     OLY_TRY(reserve(l, c, true));
     OLY_TRY(start_counted(l, "oly_scatter_last", c, c->updates.count));
+    if (c->places <= 2 * c->updates.count)
+        return start_counted(l, "oly_scatter_replace_places", c, c->places * c->updates.n_window);
     return start_counted(l, "oly_scatter_replace_last", c, c->updates.count * c->updates.n_window);
 }
 

@@ -154,7 +154,7 @@ template <class X> OLY_DEVICE void apply_sorted(const oly_cuda_scatter_task &t)
     }
 }
 
-/* or a warp for SPAN of them, of windows that are wide enough. */
+/* or a warp for SPAN of them, of windows that are wide enough and have no gaps. */
 OLY_DEVICE int64_t pieces_of(const oly_cuda_scatter_task &t)
 {
     return (t.n_window + SPAN - 1) / SPAN;
@@ -169,34 +169,27 @@ template <class X> OLY_DEVICE void combine_chunk_rows(const oly_cuda_scatter_tas
             continue;
         const across e = elements_of(t, piece);
         typename X::value x[ACROSS];
-        int64_t at[ACROSS];
-        for (int a = 0; a < ACROSS; a++)
-            at[a] = part * t.n_window + piece * SPAN + a * OLY_WARP + oly_lane();
         combine_across<X>(t, e, t.order + begin, end - begin, false, x);
-        store_across<X>(t, e, t.chunks, at, 0, x);
+        store_across<X>(t, e, t.chunks, part * t.n_window, x);
     }
 }
 template <class X>
-OLY_DEVICE void apply_row(const oly_cuda_scatter_task &t, const across &e, int64_t piece, int64_t j, int64_t end,
-                          uint64_t key)
+OLY_DEVICE void apply_row(const oly_cuda_scatter_task &t, const across &e, int64_t j, int64_t end, uint64_t key)
 {
-    const int64_t shift = ((int64_t)key - 1) * t.unit;
+    const int64_t at = ((int64_t)key - 1) * t.unit;
     typename X::value x[ACROSS], next[ACROSS];
-    load_across<X>(t, e, t.to, e.to, shift, x);
+    load_across<X>(t, e, t.to, at, x);
     if (end - j <= CHUNK) {
         combine_across<X>(t, e, t.order + j, end - j, true, x);
     } else {
-        int64_t at[ACROSS];
-        for (int a = 0; a < ACROSS; a++)
-            at[a] = piece * SPAN + a * OLY_WARP + oly_lane();
         for (int64_t c = j / CHUNK; c <= (end - 1) / CHUNK; c++) {
-            load_across<X>(t, e, t.chunks, at, chunk_at(t, c, j), next);
+            load_across<X>(t, e, t.chunks, chunk_at(t, c, j), next);
             for (int a = 0; a < ACROSS; a++)
                 if (e.here[a])
                     x[a] = joined<X>(t, x[a], next[a]);
         }
     }
-    store_across<X>(t, e, t.to, e.to, shift, x);
+    store_across<X>(t, e, t.to, at, x);
 }
 template <class X> OLY_DEVICE void apply_sorted_rows(const oly_cuda_scatter_task &t)
 {
@@ -221,7 +214,7 @@ template <class X> OLY_DEVICE void apply_sorted_rows(const oly_cuda_scatter_task
                 end += OLY_WARP - 1 - oly_leading_zeros((uint32_t)(after & (0u - after)));
             else
                 end = first_not_less(t, first + OLY_WARP < t.count ? first + OLY_WARP : t.count, t.count, of + 1);
-            apply_row<X>(t, e, piece, first + lane, end, of);
+            apply_row<X>(t, e, first + lane, end, of);
         }
     }
 }

@@ -177,38 +177,23 @@ template <class X> OLY_DEVICE void apply_arranged(const oly_cuda_count_task &tas
         X::store(t.dtype, t.to, to, x);
     }
 }
-/* or a warp for a place and SPAN elements of its window; the positions are in their order. Which they are of the next place is read while the
- * updates of this one are on their way. */
+/* or a warp for a place and SPAN elements of its window, which has no gaps; the positions are in their order. */
 template <class X> OLY_DEVICE void apply_counted_rows(const oly_cuda_count_task &task)
 {
     const oly_cuda_scatter_task &t = task.updates;
-    const int64_t units = task.places * ((t.n_window + SPAN - 1) / SPAN), warps = oly_stride() / OLY_WARP;
+    const int64_t pieces = (t.n_window + SPAN - 1) / SPAN;
     if (*task.state)
         return;
-    int64_t u = oly_index() / OLY_WARP, place, piece, of = -1;
-    across e = {};
-    uint32_t count = 0, start = 0;
-    if (u < units) {
-        place = u % task.places;
-        count = task.counts[place + 1];
-        start = task.starts[place + 1];
-    }
-    for (; u < units; u += warps) {
-        piece = divided(u, task.places, &place);
-        int64_t next;
-        divided(u + warps, task.places, &next);
-        const bool more = u + warps < units;
-        const uint32_t next_count = more ? task.counts[next + 1] : 0, next_start = more ? task.starts[next + 1] : 0;
-        if (piece != of)
-            e = elements_of(t, of = piece);
-        if (count > 0) {
-            typename X::value x[ACROSS];
-            load_across<X>(t, e, t.to, e.to, place * task.unit, x);
-            combine_across<X>(t, e, task.order + start, count, true, x);
-            store_across<X>(t, e, t.to, e.to, place * task.unit, x);
-        }
-        count = next_count;
-        start = next_start;
+    for (int64_t u = oly_index() / OLY_WARP; u < task.places * pieces; u += oly_stride() / OLY_WARP) {
+        int64_t piece, place = divided(u, pieces, &piece);
+        const uint32_t count = task.counts[place + 1], start = task.starts[place + 1];
+        if (count == 0)
+            continue;
+        const across e = elements_of(t, piece);
+        typename X::value x[ACROSS];
+        load_across<X>(t, e, t.to, place * task.unit, x);
+        combine_across<X>(t, e, task.order + start, count, true, x);
+        store_across<X>(t, e, t.to, place * task.unit, x);
     }
 }
 #define OLY_SCATTER_TYPE(task) (task).updates.dtype
@@ -315,5 +300,20 @@ OLY_KERNEL(oly_scatter_replace_last, oly_cuda_count_task)
         find_element(t, w, &to, &from);
         oly_store_bits(bytes, t.to + (to + (int64_t)(key - 1) * task.unit) * bytes,
                        oly_load_bits(bytes, t.from + (from + updates_at(t, k)) * bytes));
+    }
+}
+/* The same, where there are not many more places than positions: neighbouring threads write neighbouring elements. */
+OLY_KERNEL(oly_scatter_replace_places, oly_cuda_count_task)
+{
+    const oly_cuda_scatter_task &t = task.updates;
+    const int bytes = oly_bytes_of(t.dtype);
+    for (int64_t i = oly_index(); i < t.n; i += oly_stride()) {
+        int64_t w, place = divided(i, t.n_window, &w), to, from;
+        const uint32_t last = task.counts[place + 1];
+        if (last == 0)
+            continue;
+        find_element(t, w, &to, &from);
+        oly_store_bits(bytes, t.to + (to + place * task.unit) * bytes,
+                       oly_load_bits(bytes, t.from + (from + updates_at(t, last - 1)) * bytes));
     }
 }

@@ -115,49 +115,48 @@ OLY_DEVICE typename X::value joined(const oly_cuda_scatter_task &t, typename X::
     return X::rounded(t.dtype, oly_joined(t.combiner, x, y));
 }
 
-/* -- a warp: ACROSS elements of a window for each lane, updates of several positions read before they are combined ----------------------- */
-enum { ACROSS = 2, SPAN = ACROSS * OLY_WARP, ROWS = 8 };
+/* -- a warp: ACROSS elements of a window without gaps for each lane, updates of several positions, which are evenly spaced, read before they are
+ * combined -------------------------------------------------------------------------------------------------------------------------------- */
+enum { ACROSS = 2, SPAN = ACROSS * OLY_WARP };
 typedef struct across {
+    int64_t first; /* of the lane's elements, OLY_WARP apart */
     bool here[ACROSS];
-    int64_t to[ACROSS], from[ACROSS];
 } across;
 /* Elements of piece `piece` of windows. */
 OLY_DEVICE across elements_of(const oly_cuda_scatter_task &t, int64_t piece)
 {
     across e;
+    e.first = piece * SPAN + oly_lane();
     OLY_UNROLL
-    for (int a = 0; a < ACROSS; a++) {
-        const int64_t w = piece * SPAN + a * OLY_WARP + oly_lane();
-        e.here[a] = w < t.n_window;
-        e.to[a] = e.from[a] = 0;
-        if (e.here[a])
-            find_element(t, w, &e.to[a], &e.from[a]);
-    }
+    for (int a = 0; a < ACROSS; a++)
+        e.here[a] = e.first + a * OLY_WARP < t.n_window;
     return e;
 }
+/* Of the window that begins at element `at`. */
 template <class X>
-OLY_DEVICE void load_across(const oly_cuda_scatter_task &t, const across &e, const char *base, const int64_t at[ACROSS],
-                            int64_t shift, typename X::value x[ACROSS])
+OLY_DEVICE void load_across(const oly_cuda_scatter_task &t, const across &e, const char *base, int64_t at,
+                            typename X::value x[ACROSS])
 {
     OLY_UNROLL
     for (int a = 0; a < ACROSS; a++)
         if (e.here[a])
-            X::load(t.dtype, base, at[a] + shift, &x[a]);
+            X::load(t.dtype, base, at + e.first + a * OLY_WARP, &x[a]);
 }
 template <class X>
-OLY_DEVICE void store_across(const oly_cuda_scatter_task &t, const across &e, char *base, const int64_t at[ACROSS],
-                             int64_t shift, const typename X::value x[ACROSS])
+OLY_DEVICE void store_across(const oly_cuda_scatter_task &t, const across &e, char *base, int64_t at,
+                             const typename X::value x[ACROSS])
 {
     OLY_UNROLL
     for (int a = 0; a < ACROSS; a++)
         if (e.here[a])
-            X::store(t.dtype, base, at[a] + shift, x[a]);
+            X::store(t.dtype, base, at + e.first + a * OLY_WARP, x[a]);
 }
 /* Combines the updates of `count` positions with x, in their order; begun: x has a value. A lane has one of 32 positions at a time. */
 template <class X>
 OLY_DEVICE void combine_across(const oly_cuda_scatter_task &t, const across &e, const uint32_t *order, int64_t count,
                                bool begun, typename X::value x[ACROSS])
 {
+    enum { ROWS = sizeof(typename X::value) > 4 ? 4 : 8 };
     uint32_t own = oly_lane() < count ? order[oly_lane()] : 0;
     for (int64_t first = 0; first < count; first += OLY_WARP) {
         const uint32_t after = first + OLY_WARP + oly_lane() < count ? order[first + OLY_WARP + oly_lane()] : 0;
@@ -168,7 +167,7 @@ OLY_DEVICE void combine_across(const oly_cuda_scatter_task &t, const across &e, 
             for (int r = 0; r < ROWS; r++) {
                 const uint32_t k = oly_shuffle(own, done + r);
                 if (done + r < here)
-                    load_across<X>(t, e, t.from, e.from, updates_at(t, k), next[r]);
+                    load_across<X>(t, e, t.from, k * t.position.stride[0], next[r]);
             }
             OLY_UNROLL
             for (int r = 0; r < ROWS; r++) {

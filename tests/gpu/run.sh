@@ -9,10 +9,11 @@
 #   --emulated        on the emulated GPU (tests/gpu/emulated): everything but figures
 #   --platform NAME   instead of cuda; cpu tries this script itself
 #   --minutes N       for all steps together (10)
-#   STEP              only these: machine oracle programs rates bench peers examples processes sanitizers
+#   STEP              only these: machine oracle programs rates bench peers examples processes sanitizers; survey, which is not one of all:
+#                     every row of the bench that JAX has, too, beside JAX in full precision (four minutes)
 set -u
 cd "$(dirname "$0")/../.." || exit
-programs='test_random_programs test_ops_everywhere test_pairs test_donation_random test_control test_shard_map test_callback test_user_kernels'
+programs='test_gpu_rows test_random_programs test_ops_everywhere test_pairs test_donation_random test_control test_shard_map test_callback test_user_kernels'
 if [[ ${1-} == --programs ]]; then # for make-bundle
     echo "$programs"
     exit
@@ -26,7 +27,7 @@ while (($#)); do
     --out) out=$2; shift ;;
     --minutes) minutes=$2; shift ;;
     --inside) shift; inside=("$@"); break ;; # a step of another run.sh, which limits its time
-    -*) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) steps+=("$1") ;;
     esac
     shift
@@ -194,6 +195,29 @@ bench() {
     rows_of "${quick[@]}" "$@"
 }
 
+# Both compile all rows first, many at a time, and are timed then, one after the other.
+survey() {
+    local table=$out/survey.table ours=$out/survey.ours jax=$out/survey.jax shards=7 k
+    local python=(others env XLA_PYTHON_CLIENT_PREALLOCATE=false JAX_DEFAULT_MATMUL_PRECISION=highest JAX_COMPILATION_CACHE_DIR="$out/jax-cache"
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 python3 bench/peers/array_rows.py jax)
+    others python3 -c 'import jax' 2>/dev/null || { echo "JAX is not installed"; return 77; }
+    export OLYMPUS_KERNEL_CACHE=$out/kernels
+    OLYMPUS_PLATFORMS=cpu on 1x1 "$BUILD/bench/bench" --table | grep -Ev '^(plan|program|reshard|collective|psum|allreduce|halo|control)' >"$table"
+    for ((k = 0; k < shards; k++)); do
+        # shellcheck disable=SC2046 # names of rows
+        OLYMPUS_GPU_MEMORY=8000 rows_of --repeats 3 $(awk -v k=$k -v n=$shards 'NR % n == k { print $1 }' "$table") >/dev/null 2>&1 &
+        awk -v k=$k -v n=$shards 'NR % n == k' "$table" | "${python[@]}" >/dev/null 2>&1 &
+    done
+    wait
+    # shellcheck disable=SC2046
+    rows_of --repeats 7 $(cut -f 1 "$table") >"$ours" 2>&1
+    "${python[@]}" <"$table" >"$jax" 2>&1
+    awk -F'\t' 'FNR == NR { jax[$1] = $2; next } $1 in jax && jax[$1] > 0 { printf "%.2f\t%s\t%.1f us\tJAX %.1f us\n", $2 / jax[$1], $1, $2 * 1e6, jax[$1] * 1e6 }' \
+        "$jax" "$ours" | sort -rn >"$out/survey.ratios"
+    cat "$out/survey.ratios"
+    awk '$1 > 1 { slower++ } $1 > 1.1 { clearly++ } END { printf "%d rows beside JAX: %d take longer, %d more than 1.1 times as long\n", NR, slower, clearly; exit NR == 0 }' "$out/survey.ratios"
+}
+
 if ((${#inside[@]})); then
     "${inside[@]}"
     exit
@@ -250,6 +274,14 @@ for name in "${steps[@]}"; do
         else
             step peers 120 others python3 tests/gpu/peers.py
             report "JAX and CuPy" && sed 's/^/    /' "$out/peers" >>"$out/report.txt"
+        fi
+        ;;
+    survey)
+        if [[ $emulated || $platform == cpu ]]; then
+            skip survey "needs a real GPU"
+        else
+            step survey 400 survey
+            report "all rows beside JAX" && sed 's/^/    /' "$out/survey" >>"$out/report.txt"
         fi
         ;;
     *) echo "no step is called '$name'" >&2; exit 2 ;;
