@@ -263,6 +263,13 @@ static int64_t launches_of(oly_function function, void *user, oly_array in)
     return launches;
 }
 
+/* The memory of the mean is the result's, too. */
+static void variance(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_var(in[0]);
+}
+
 static void few_launches(void **state)
 {
     (void)state;
@@ -274,6 +281,8 @@ static void few_launches(void **state)
         oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 96, 128);
         oly_block_until_ready(x);
         assert_int_equal(launches_of(row_softmax, NULL, x), 1);
+        assert_int_equal(launches_of(row_softmax, NULL, oly_random_normal(oly_random_key(1), OLY_FLOAT32, 900, 10)), 1);
+        assert_true(check("variance", variance, NULL, 1, &x, 1) > 0);
         assert_int_equal(launches_of(iterations, &more, x) - launches_of(iterations, &few, x), 3 * (more - few));
     }
 }
