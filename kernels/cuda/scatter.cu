@@ -53,10 +53,28 @@ OLY_DEVICE int64_t first_not_less(const oly_cuda_scatter_task &t, int64_t from, 
     }
     return from;
 }
-/* Combines updates j and on, while they are of the place and before the end. begun: x has a value. */
+/* Combines updates [j, end), at least one. */
 template <class X>
-OLY_DEVICE void combine_run(const oly_cuda_scatter_task &t, int64_t from, uint64_t key, int64_t j, int64_t end,
-                            bool begun, typename X::value &x)
+OLY_DEVICE typename X::value combine_part(const oly_cuda_scatter_task &t, int64_t from, int64_t j, int64_t end)
+{
+    enum { MANY = sizeof(typename X::value) > 4 ? 8 : 16 };
+    typename X::value x, next[MANY];
+    X::load(t.dtype, t.from, from + updates_at(t, t.order[j]), &x);
+    for (j++; j < end; j += MANY) {
+        OLY_UNROLL
+        for (int k = 0; k < MANY; k++)
+            if (j + k < end)
+                X::load(t.dtype, t.from, from + updates_at(t, t.order[j + k]), &next[k]);
+        OLY_UNROLL
+        for (int k = 0; k < MANY; k++)
+            if (j + k < end)
+                x = joined<X>(t, x, next[k]);
+    }
+    return x;
+}
+/* Combines updates j and on, while they are of the place, with x. */
+template <class X>
+OLY_DEVICE void combine_run(const oly_cuda_scatter_task &t, int64_t from, uint64_t key, int64_t j, typename X::value &x)
 {
     for (int m = TOGETHER; m == TOGETHER; j += TOGETHER) {
         uint64_t keys[TOGETHER];
@@ -64,8 +82,8 @@ OLY_DEVICE void combine_run(const oly_cuda_scatter_task &t, int64_t from, uint64
         typename X::value next[TOGETHER];
         OLY_UNROLL
         for (int k = 0; k < TOGETHER; k++) {
-            keys[k] = j + k < end ? key_at(t, j + k) : 0;
-            order[k] = j + k < end ? t.order[j + k] : 0;
+            keys[k] = j + k < t.count ? key_at(t, j + k) : 0;
+            order[k] = j + k < t.count ? t.order[j + k] : 0;
         }
         m = 0;
         OLY_UNROLL
@@ -77,10 +95,8 @@ OLY_DEVICE void combine_run(const oly_cuda_scatter_task &t, int64_t from, uint64
                 X::load(t.dtype, t.from, from + updates_at(t, order[k]), &next[k]);
         OLY_UNROLL
         for (int k = 0; k < TOGETHER; k++)
-            if (k < m) {
-                x = begun ? joined<X>(t, x, next[k]) : next[k];
-                begun = true;
-            }
+            if (k < m)
+                x = joined<X>(t, x, next[k]);
     }
 }
 
@@ -118,9 +134,7 @@ template <class X> OLY_DEVICE void combine_chunks(const oly_cuda_scatter_task &t
         if (!find_part(t, part, &begin, &end, &key))
             continue;
         find_element(t, w, &to, &from);
-        typename X::value x = typename X::value();
-        combine_run<X>(t, from, key, begin, end, false, x);
-        X::store(t.dtype, t.chunks, i, x);
+        X::store(t.dtype, t.chunks, i, combine_part<X>(t, from, begin, end));
     }
 }
 template <class X> OLY_DEVICE void apply_sorted(const oly_cuda_scatter_task &t)
@@ -135,7 +149,7 @@ template <class X> OLY_DEVICE void apply_sorted(const oly_cuda_scatter_task &t)
         typename X::value x;
         X::load(t.dtype, t.to, to, &x);
         if (j + CHUNK >= t.count || key_at(t, j + CHUNK) != key) {
-            combine_run<X>(t, from, key, j, t.count, true, x);
+            combine_run<X>(t, from, key, j, x);
         } else {
             const int64_t last = (first_not_less(t, j + CHUNK, t.count, key + 1) - 1) / CHUNK;
             for (int64_t c = j / CHUNK; c <= last; c += TOGETHER) {
