@@ -6,6 +6,9 @@
 
 static bool is_cell(const oly_step *s, int device, int cell)
 {
+    if (s->kind ==
+        OLY_STEP_MOVE) /* a padded array, which the kernel reads in its operand: in whole, as the steps that read it say */
+        return false;
     if (s->kind == OLY_STEP_REDUCE)
         return s->reduce.device[device].in.base == cell || s->reduce.device[device].out_base == cell;
     const oly_tile_work *w = &s->tile.device[device];
@@ -47,6 +50,8 @@ double oly_gpu_chain_seconds(const oly_gpu_rates *r, const oly_row_steps *rows, 
     double bytes = 0, clocks = 0, least = INFINITY;
     for (int i = 0; i < rows->n; i++) {
         const oly_step *s = &rows->steps[i];
+        if (s->kind == OLY_STEP_MOVE)
+            continue;
         if (s->kind == OLY_STEP_TILE) {
             const oly_tile_work *w = &s->tile.device[device];
             if (!w->has_work)
