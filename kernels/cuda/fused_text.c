@@ -153,7 +153,8 @@ static void choose_across(const oly_cuda_group *g, form *f, int work)
 }
 
 /* Short rows, such as those of a softmax over ten classes: a thread's elements follow each other in memory, over the ends of rows, and only
- * operands with other strides are read one by one. */
+ * operands that are the same along rows are read one by one. Not with others, such as shifted views of a padded array: neighbouring threads would
+ * read elements that are apart. */
 static bool follows(const oly_cuda_group *g, int k, int width)
 {
     int64_t step = 1;
@@ -168,6 +169,8 @@ static void choose_flat(const oly_cuda_group *g, form *f, int width)
     for (int k = loads; k < loads + stores; k++)
         n += follows(g, k, width);
     f->flat = width > 1 && stores > 0 && n == stores;
+    for (int k = 0; f->flat && k < loads; k++)
+        f->flat = f->spacing[k] == SCALAR || f->spacing[k] == ROW || follows(g, k, width);
     for (int k = 0; f->flat && k < loads + stores; k++)
         if (follows(g, k, width))
             f->spacing[k] = FLAT;

@@ -225,7 +225,8 @@ template <class A> OLY_DEVICE bool is_own_type(int dtype)
 {
     return oly_bytes_of(dtype) == (int)sizeof(A) && dtype != OLY_T_b8;
 }
-template <class A> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
+/* LONG: of sums that are long enough to be worth the registers. */
+template <class A, bool LONG> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
 {
     enum { AHEAD = 64 / sizeof(A) }; /* elements read before they are multiplied */
     const oly_gemm_task &t = g.task;
@@ -238,7 +239,7 @@ template <class A> OLY_DEVICE void narrow_product(const oly_cuda_gemm_task &g)
         int64_t a = at.a + row * t.a_row, b = at.b + column * t.b_column;
         A sum = empty_sum(t.k, (A *)0), x, y;
         int64_t k = part * g.depth;
-        for (; is_own_type<A>(dtype) && k + AHEAD <= end; k += AHEAD) {
+        for (; LONG && is_own_type<A>(dtype) && k + AHEAD <= end; k += AHEAD) {
             A left[AHEAD], right[AHEAD];
             OLY_UNROLL
             for (int j = 0; j < AHEAD; j++) {
@@ -280,7 +281,11 @@ template <class A> OLY_DEVICE void add_parts(const oly_cuda_gemm_task &g)
     }                                                                                                                  \
     OLY_KERNEL(oly_gemm_narrow_##s, oly_cuda_gemm_task)                                                                \
     {                                                                                                                  \
-        narrow_product<A>(task);                                                                                       \
+        narrow_product<A, false>(task);                                                                                \
+    }                                                                                                                  \
+    OLY_KERNEL(oly_gemm_narrow_long_##s, oly_cuda_gemm_task)                                                           \
+    {                                                                                                                  \
+        narrow_product<A, true>(task);                                                                                 \
     }                                                                                                                  \
     OLY_KERNEL(oly_gemm_add_##s, oly_cuda_gemm_task)                                                                   \
     {                                                                                                                  \

@@ -9,7 +9,15 @@
 
 /* NARROW: of so few rows or columns a block of gemm.cu has mostly nothing to do. LONG: a sum that is worth being computed in parts, if
  * there are no more than FEW results. */
-enum { SIDE = 64, NARROW = 16, LONG = 4096, FEW = 1 << 14, MOST_PARTS = 64, LEAST_DEPTH = 512 };
+enum {
+    SIDE = 64,
+    NARROW = 16,
+    WORTH_READING_AHEAD = 16,
+    LONG = 4096,
+    FEW = 1 << 14,
+    MOST_PARTS = 64,
+    LEAST_DEPTH = 512
+};
 /* Threads of a block of gemm_bytes.cu. LEAST_EXACT: elements that are worth a part of a sum of integers, where blocks would be fewer than
  * twice the processors. */
 enum { BYTE_THREADS = 128, LEAST_EXACT = 256 };
@@ -20,14 +28,14 @@ bool oly_cuda_has_gemm(const oly_gemm_task *t)
     return true;
 }
 
-typedef enum kernel { WIDE_PRODUCT, NARROW_PRODUCT, ADD_PARTS } kernel;
+typedef enum kernel { WIDE_PRODUCT, NARROW_PRODUCT, ADD_PARTS, NARROW_LONG } kernel;
 /* The type in which is computed. */
 #define KERNELS(s)                                                                                                     \
     {                                                                                                                  \
-        "oly_gemm_" #s, "oly_gemm_narrow_" #s, "oly_gemm_add_" #s                                                      \
+        "oly_gemm_" #s, "oly_gemm_narrow_" #s, "oly_gemm_add_" #s, "oly_gemm_narrow_long_" #s                          \
     }
 enum { B8, I32, I64, F32, F64, C64, C128 };
-static const char *const kernels[][3] = {
+static const char *const kernels[][4] = {
     [B8] = KERNELS(b8),   [I32] = KERNELS(i32), [I64] = KERNELS(i64),  [F32] = KERNELS(f32),
     [F64] = KERNELS(f64), [C64] = KERNELS(c64), [C128] = KERNELS(c128)};
 static const int accumulator_bytes[] = {[B8] = 4, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8, [C64] = 8, [C128] = 16};
@@ -120,7 +128,8 @@ static oly_status launch_part(const oly_cuda_launcher *l, const oly_cuda_gemm_ta
     oly_cuda_gemm_task g = *whole;
     oly_gemm_task *t = &g.task;
     int64_t bytes = (int64_t)oly_dtype_size(t->dtype);
-    kernel kind = t->m < NARROW || t->n < NARROW ? NARROW_PRODUCT : WIDE_PRODUCT;
+    kernel narrow = g.depth < WORTH_READING_AHEAD ? NARROW_PRODUCT : NARROW_LONG;
+    kernel kind = t->m < NARROW || t->n < NARROW ? narrow : WIDE_PRODUCT;
     t->m = part->rows;
     t->n = part->columns;
     g.a += part->row * t->a_row * bytes;
