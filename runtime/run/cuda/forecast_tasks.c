@@ -155,6 +155,14 @@ static bool is_dense(int rank, const int64_t *extent, const int64_t *stride)
     return true;
 }
 
+static bool is_one(int rank, const int64_t *extent, const int64_t *stride)
+{
+    for (int d = 0; d < rank; d++)
+        if (extent[d] != 1 && stride[d] != 0)
+            return false;
+    return true;
+}
+
 double oly_gpu_copy_seconds(const oly_gpu_rates *r, const oly_copy_task *t)
 {
     oly_tile_box box = {.rank = t->rank};
@@ -163,6 +171,8 @@ double oly_gpu_copy_seconds(const oly_gpu_rates *r, const oly_copy_task *t)
         box.extent[d] = t->extent[d];
     bool turned = is_transposed(&box, t->from_stride) || is_transposed(&box, t->to_stride);
     bool dense = is_dense(t->rank, t->extent, t->from_stride) && is_dense(t->rank, t->extent, t->to_stride);
+    if (is_one(t->rank, t->extent, t->from_stride) && is_dense(t->rank, t->extent, t->to_stride))
+        return oly_gpu_kernel_seconds(r, bytes / 2, 0); /* one element, everywhere */
     return oly_gpu_kernel_seconds(r, turned ? bytes / OLY_GPU_TRANSPOSED : bytes,
                                   dense || turned ? 0 : at_rate(n, OLY_GPU_COPIED));
 }
@@ -282,15 +292,34 @@ static bool is_atomic(const oly_local_task *t)
            t->op != OLY_LOCAL_SCATTER_MUL;
 }
 
-/* Updates are sorted by their places, and combined one after the other, in chunks if there are many of an element. */
+/* Without sorting: launch_scatter.c. */
+static double counted_seconds(const oly_gpu_rates *r, const oly_local_task *t, double positions)
+{
+    enum { WIDE = 8 };
+    double updates = elements_of(&t->in[t->n_in - 1]), bytes = bytes_of(&t->in[t->n_in - 1]);
+    bool wide = updates >= WIDE * positions;
+    double sectors = t->op == OLY_LOCAL_SCATTER ? OLY_GPU_REPLACED : wide ? OLY_GPU_COUNTED : OLY_GPU_LINKED;
+    int launches = t->op == OLY_LOCAL_SCATTER ? 2 : OLY_GPU_PLACE_KERNELS;
+    return oly_gpu_kernel_seconds(r, positions * sectors * OLY_GPU_SECTOR + (wide ? OLY_GPU_ROWS_ADDED * bytes : 0),
+                                  0) +
+           launches * r->start;
+}
+
+/* Updates that are sorted by their places are combined one after the other, in chunks if there are many of an element. */
 static double scatter_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
-    enum { CHUNK = 256 };
+    enum { CHUNK = 256, SHORT = 2048, BINS = 8192 };
     const oly_local_operand *to = &t->in[0], *updates = &t->in[t->n_in - 1];
     double places = t->n_in > 1 ? elements_of(&t->in[1]) : 0, bits = log2(larger(elements_of(to), 2));
     double seconds = oly_gpu_kernel_seconds(r, 2 * bytes_of(to), 0);
+    bool bins = elements_of(to) <= BINS && elements_of(updates) > 8 * elements_of(to);
     if (is_atomic(t))
-        return seconds + oly_gpu_kernel_seconds(r, bytes_of(updates), at_rate(elements_of(updates), OLY_GPU_ATOMIC));
+        return seconds +
+               oly_gpu_kernel_seconds(r, bytes_of(updates),
+                                      at_rate(elements_of(updates), OLY_GPU_ATOMIC * (bins ? OLY_GPU_BINNED : 1)));
+    double each = places * elements_of(to) / larger(elements_of(updates), 1); /* how many places there are */
+    if (places > SHORT && each > places / 64 && each < 8 * places && (each > 255 || t->op == OLY_LOCAL_SCATTER))
+        return seconds + counted_seconds(r, t, places);
     double apart = elements_of(updates) > 1.5 * places ? 3 * bytes_of(updates) : places * 2 * OLY_GPU_SECTOR;
     double of_one = elements_of(updates) / larger(elements_of(to), 1);
     double in_turn = t->op == OLY_LOCAL_SCATTER ? 1 : fmin(of_one, CHUNK) + of_one / CHUNK;
@@ -318,6 +347,7 @@ static double window_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 
 double oly_gpu_local_seconds(const oly_gpu_rates *r, const oly_local_task *t)
 {
+    enum { LONG = 64 };
     const oly_local_operand *x = &t->in[0];
     if (t->op >= OLY_LOCAL_CONVOLVE)
         return window_seconds(r, t);
@@ -337,8 +367,10 @@ double oly_gpu_local_seconds(const oly_gpu_rates *r, const oly_local_task *t)
                    : oly_gpu_kernel_seconds(r, 2 * bytes_of(x), 0) +
                          oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->in[1]),
                                                 at_rate(elements_of(&t->in[1]), OLY_GPU_CUT));
-    case OLY_LOCAL_CUTS:
-        return oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->out), at_rate(elements_of(&t->out), OLY_GPU_CUT));
+    case OLY_LOCAL_CUTS: { /* rows that are long enough are copied by blocks */
+        bool rows = !t->partial && t->n_batch == 0 && t->out.extent[t->out.rank - 1] >= LONG;
+        return oly_gpu_kernel_seconds(r, 2 * bytes_of(&t->out), rows ? 0 : at_rate(elements_of(&t->out), OLY_GPU_CUT));
+    }
     default: return oly_gpu_kernel_seconds(r, own_bytes(t), 0);
     }
 }

@@ -66,7 +66,15 @@
 #define OLY_GPU_GATHERED  64 /* by positions that many rows share; by one of its own */
 #define OLY_GPU_PICKED    20
 #define OLY_GPU_SECTOR    32
-#define OLY_GPU_SCATTERED 2.3 /* scatters take so many times what their bytes would */
+#define OLY_GPU_SCATTERED 2.3 /* scatters of sorted positions take so many times what their bytes would */
+/* Sectors for each position of a scatter that is not sorted: where updates replace, where few are linked, where they are counted; what updates of whole
+ * rows take more than their bytes; launches. */
+#define OLY_GPU_REPLACED      5.
+#define OLY_GPU_LINKED        6.
+#define OLY_GPU_COUNTED       9.
+#define OLY_GPU_ROWS_ADDED    1.6
+#define OLY_GPU_PLACE_KERNELS 10
+#define OLY_GPU_BINNED        6. /* integers summed in shared memory first, for each that is not */
 
 /* Lane clocks (a multiprocessor has 128 lanes) for a tap, a step and a point of a stencil in one and in more dimensions. Loops over fields go
  * through shared memory: what a stage takes beside its instructions, and what all of them are multiplied by, for margins that are computed twice
