@@ -50,10 +50,8 @@ OLY_API oly_array oly_broadcast_in_dim(oly_operand x, int rank, const int64_t *s
 /* The same with the sharding `out` over Explicit axes. */
 OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, int rank, const int64_t *shape, int n,
                                                const int *dimensions);
-#define oly_broadcast_in_dim(x, rank, shape, n, dimensions)                                                            \
-    OLY_AT(oly_broadcast_in_dim)(OLY_ARG(x), rank, shape, n, dimensions)
-#define oly_broadcast_in_dim_sharded(x, out, rank, shape, n, dimensions)                                               \
-    OLY_AT(oly_broadcast_in_dim_sharded)(OLY_ARG(x), out, rank, shape, n, dimensions)
+#define oly_broadcast_in_dim(x, ...)         OLY_AT(oly_broadcast_in_dim)(OLY_ARG(x), __VA_ARGS__)
+#define oly_broadcast_in_dim_sharded(x, ...) OLY_AT(oly_broadcast_in_dim_sharded)(OLY_ARG(x), __VA_ARGS__)
 
 /* -- padding and repetition --------------------------------------------------------------------------------------- */
 
@@ -64,7 +62,7 @@ OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, 
  *   source    jax.lax.pad */
 OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, const int64_t *high,
                           const int64_t *between);
-#define oly_pad(x, value, low, high, between) OLY_AT(oly_pad)(OLY_ARG(x), OLY_ARG(value), low, high, between)
+#define oly_pad(x, value, ...) OLY_AT(oly_pad)(OLY_ARG(x), OLY_ARG(value), __VA_ARGS__)
 
 /* Surrounds x with its own elements, low[d] before and high[d] after dimension d (NULL: none), continuing it by:
  *   "edge"       d c  ->  d d d c c c      repeating the outermost element
@@ -75,7 +73,7 @@ OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, 
  *   sharding  only elements that cross a border between devices move
  *   source    jax.numpy.pad with these modes */
 OLY_API oly_array oly_pad_mode(oly_operand x, const char *mode, const int64_t *low, const int64_t *high);
-#define oly_pad_mode(x, mode, low, high) OLY_AT(oly_pad_mode)(OLY_ARG(x), mode, low, high)
+#define oly_pad_mode(x, ...) OLY_AT(oly_pad_mode)(OLY_ARG(x), __VA_ARGS__)
 
 /* Repeats x the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers than
  * dimensions add leading dimensions. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */

@@ -29,7 +29,7 @@ static oly_array part(oly_array x)
     static const char *const parts[] = {"1::2", "::2", ":512", "1024:", "100:1100:2", "3::4", "-700:", "5:900"};
     oly_array y = oly_slice(x, parts[draw(8)]);
     int64_t n = oly_size(y);
-    return oly_pad(y, 1.0, ((int64_t[]){0}), ((int64_t[]){LENGTH - n}), NULL);
+    return oly_pad(y, 1.0, (int64_t[]){0}, (int64_t[]){LENGTH - n}, NULL);
 }
 
 static oly_array drawn(const oly_array *values, int n)

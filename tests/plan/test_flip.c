@@ -31,7 +31,7 @@ static void parts(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
     oly_array x = oly_rev(in[0], 0), even = oly_slice(x, "::2"), odd = oly_slice(x, "1::2");
-    oly_array y = oly_pad(oly_mul(even, 2), 0, ((int64_t[]){0, 0}), ((int64_t[]){1, 0}), ((int64_t[]){1, 0}));
+    oly_array y = oly_pad(oly_mul(even, 2), 0, (int64_t[]){0, 0}, (int64_t[]){1, 0}, (int64_t[]){1, 0});
     out[0] = oly_rev(oly_update(y, "1::2", oly_neg(odd)), 0);
 }
 
