@@ -79,6 +79,28 @@ OLY_DEVICE void oly_store(int dtype, char *base, int64_t i, float x)
         oly_narrow_to(dtype, base, i, x);
 }
 
+/* An element of a type that is known when the kernel is compiled, in which it is computed as an A; and back. */
+template <int dtype, class T, class A> struct oly_known {
+    OLY_DEVICE A wide(T x)
+    {
+        if constexpr (dtype == OLY_T_f16)
+            return oly_float_of_half(x);
+        else if constexpr (dtype == OLY_T_bf16)
+            return oly_float_of_bfloat(x);
+        else
+            return x;
+    }
+    OLY_DEVICE T narrow(A x)
+    {
+        if constexpr (dtype == OLY_T_f16)
+            return oly_half_of_float(x);
+        else if constexpr (dtype == OLY_T_bf16)
+            return oly_bfloat_of_float(x);
+        else
+            return x;
+    }
+};
+
 /* To the type of the element. */
 template <class A> OLY_DEVICE A oly_rounded(int, A x)
 {

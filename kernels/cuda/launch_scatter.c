@@ -108,9 +108,12 @@ static bool is_wide(const oly_cuda_scatter_task *s)
     return s->n_window >= 8 && s->position.rank == 1 && s->window.rank == 1 && s->window.stride[0] == 1 &&
            s->window_from[0] == 1;
 }
-static int64_t pieces_of(const oly_cuda_scatter_task *s)
+/* The threads for n things, such as places: one for each element of a window, or warps for pieces of it. */
+static int64_t threads_of(const oly_cuda_scatter_task *s, int64_t n)
 {
-    return (s->n_window + 63) / 64;
+    enum { WARP = 32 };
+    int64_t pieces = (s->n_window + OLY_CUDA_SCATTER_SPAN - 1) / OLY_CUDA_SCATTER_SPAN;
+    return n * (is_wide(s) ? WARP * pieces : s->n_window);
 }
 
 /* -- sorted positions ------------------------------------------------------------------------------------------------------------- */
@@ -135,9 +138,10 @@ static oly_status combine_sorted(const oly_cuda_launcher *l, oly_cuda_scatter_ta
         void *memory;
         OLY_TRY(l->scratch(l->context, (size_t)(parts * s->n_window) * oly_element_bytes[s->dtype], &memory));
         s->chunks = memory;
-        OLY_TRY(start(l, chunks[wide][typed(s)], s, parts * (wide ? pieces_of(s) * 32 : s->n_window)));
+        OLY_TRY(start(l, chunks[wide][typed(s)], s, threads_of(s, parts)));
     }
-    return start(l, apply[wide][typed(s)], s, s->count * (wide ? pieces_of(s) * 4 : s->n_window));
+    int64_t groups = (s->count + OLY_CUDA_SCATTER_GROUP - 1) / OLY_CUDA_SCATTER_GROUP;
+    return start(l, apply[wide][typed(s)], s, threads_of(s, wide ? groups : s->count));
 }
 
 static oly_status apply_sorted(const oly_cuda_launcher *l, oly_cuda_scatter_task *s)
@@ -229,7 +233,7 @@ static oly_status combine_linked(const oly_cuda_launcher *l, oly_cuda_count_task
     oly_cuda_scatter_task *s = &c->updates;
     OLY_TRY(reserve(l, c, true));
     OLY_TRY(start_counted(l, "oly_scatter_link", c, s->count));
-    OLY_TRY(start_counted(l, linked[typed(s)], c, c->places * s->n_window));
+    OLY_TRY(start_counted(l, linked[typed(s)], c, threads_of(s, c->places)));
     OLY_TRY(start_counted(l, "oly_scatter_crowded", c,
                           oly_smaller(s->count, (int64_t)l->processors * 4 * OLY_CUDA_THREADS)));
     return sort_keys(l, c);
@@ -248,8 +252,7 @@ static oly_status combine_counted(const oly_cuda_launcher *l, oly_cuda_count_tas
     OLY_TRY(start_counted(l, "oly_scatter_allocate", c, (c->places + 4) / 4));
     OLY_TRY(start_counted(l, "oly_scatter_list", c, (s->count + 3) / 4));
     OLY_TRY(start_counted(l, "oly_scatter_arrange", c, c->places * 32));
-    OLY_TRY(
-        start_counted(l, (wide ? rows : arranged)[typed(s)], c, c->places * (wide ? 32 * pieces_of(s) : s->n_window)));
+    OLY_TRY(start_counted(l, (wide ? rows : arranged)[typed(s)], c, threads_of(s, c->places)));
     return sort_keys(l, c);
 }
 

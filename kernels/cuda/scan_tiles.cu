@@ -11,28 +11,10 @@
 enum { WARPS = OLY_CUDA_THREADS / OLY_WARP, SPAN = OLY_CUDA_SCAN_SPAN };
 
 /* -- types and combiners ---------------------------------------------------------------------------------------------------------- */
-template <int dtype, class T, class A> struct number {
+template <int dtype, class T, class A> struct number : oly_known<dtype, T, A> {
     typedef T element;
     typedef A value;
     enum { WIDTH = 16 / sizeof(T), ROWS = sizeof(T) == 2 ? 2 : 4, TILE = OLY_CUDA_THREADS * WIDTH * ROWS };
-    OLY_DEVICE A wide(T x)
-    {
-        if constexpr (dtype == OLY_T_f16)
-            return oly_float_of_half(x);
-        else if constexpr (dtype == OLY_T_bf16)
-            return oly_float_of_bfloat(x);
-        else
-            return x;
-    }
-    OLY_DEVICE T narrow(A x)
-    {
-        if constexpr (dtype == OLY_T_f16)
-            return oly_half_of_float(x);
-        else if constexpr (dtype == OLY_T_bf16)
-            return oly_bfloat_of_float(x);
-        else
-            return x;
-    }
 };
 /* What leaves every element as it is: of sums of floating numbers zero with a sign. */
 #define IDENTITY(A, zero, least, most)                                                                                 \
@@ -41,7 +23,7 @@ template <int dtype, class T, class A> struct number {
         return combiner == OLY_COMBINE_SUM    ? zero                                                                   \
                : combiner == OLY_COMBINE_PROD ? (A)1                                                                   \
                : combiner == OLY_COMBINE_MAX  ? least                                                                  \
-                                              : most;                                                                  \
+                                              : most;                                                                   \
     }
 IDENTITY(float, -0.0f, -(float)INFINITY, (float)INFINITY)
 IDENTITY(double, -0.0, -(double)INFINITY, (double)INFINITY)

@@ -207,7 +207,7 @@ OLY_DEVICE void apply_row(const oly_cuda_scatter_task &t, const across &e, int64
 }
 template <class X> OLY_DEVICE void apply_sorted_rows(const oly_cuda_scatter_task &t)
 {
-    enum { POSITIONS = 8 }; /* that a warp looks at: few, as it takes the places among them one after the other */
+    enum { POSITIONS = OLY_CUDA_SCATTER_GROUP };
     const int64_t groups = (t.count + POSITIONS - 1) / POSITIONS, pieces = pieces_of(t);
     for (int64_t u = oly_index() / OLY_WARP; u < groups * pieces; u += oly_stride() / OLY_WARP) {
         int64_t piece, first = divided(u, pieces, &piece) * POSITIONS;

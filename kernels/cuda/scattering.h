@@ -6,29 +6,12 @@
 #include "indexing.h"
 
 /* -- elements of a type: A is what is computed in ------------------------------------------------------------------------------------ */
-template <int DTYPE, class T, class A> struct known_element {
+template <int dtype, class T, class A> struct known_element : oly_known<dtype, T, A> {
+    typedef oly_known<dtype, T, A> known;
     typedef A value;
-    OLY_DEVICE A wide(T x)
-    {
-        if constexpr (DTYPE == OLY_T_f16)
-            return oly_float_of_half(x);
-        else if constexpr (DTYPE == OLY_T_bf16)
-            return oly_float_of_bfloat(x);
-        else
-            return x;
-    }
-    OLY_DEVICE T narrow(A x)
-    {
-        if constexpr (DTYPE == OLY_T_f16)
-            return oly_half_of_float(x);
-        else if constexpr (DTYPE == OLY_T_bf16)
-            return oly_bfloat_of_float(x);
-        else
-            return x;
-    }
-    OLY_DEVICE void load(int, const char *base, int64_t i, A *x) { *x = wide(((const T *)base)[i]); }
-    OLY_DEVICE void store(int, char *base, int64_t i, A x) { ((T *)base)[i] = narrow(x); }
-    OLY_DEVICE A rounded(int, A x) { return wide(narrow(x)); }
+    OLY_DEVICE void load(int, const char *base, int64_t i, A *x) { *x = known::wide(((const T *)base)[i]); }
+    OLY_DEVICE void store(int, char *base, int64_t i, A x) { ((T *)base)[i] = known::narrow(x); }
+    OLY_DEVICE A rounded(int, A x) { return known::wide(known::narrow(x)); }
 };
 template <class A> struct any_element {
     typedef A value;
@@ -117,7 +100,7 @@ OLY_DEVICE typename X::value joined(const oly_cuda_scatter_task &t, typename X::
 
 /* -- a warp: ACROSS elements of a window without gaps for each lane, updates of several positions, which are evenly spaced, read before they are
  * combined -------------------------------------------------------------------------------------------------------------------------------- */
-enum { ACROSS = 2, SPAN = ACROSS * OLY_WARP };
+enum { SPAN = OLY_CUDA_SCATTER_SPAN, ACROSS = SPAN / OLY_WARP };
 typedef struct across {
     int64_t first; /* of the lane's elements, OLY_WARP apart */
     bool here[ACROSS];

@@ -136,7 +136,13 @@ typedef struct oly_cuda_indexed_task {
 
 /* scatter.cu: `count` positions, each with a window of updates, applied in their order where they meet; more than a chunk of them in
  * chunks. */
-enum { OLY_CUDA_SCATTER_CHUNK = 256, OLY_CUDA_SCATTER_BINS = 8192 }; /* bins: sums of a block */
+enum {
+    OLY_CUDA_SCATTER_CHUNK = 256,
+    OLY_CUDA_SCATTER_SPAN = 64, /* elements of a window that a warp computes together */
+    OLY_CUDA_SCATTER_GROUP =
+        8, /* sorted positions that it looks at: few, as it takes the places among them one after the other */
+    OLY_CUDA_SCATTER_BINS = 8192, /* sums of a block */
+};
 typedef struct oly_cuda_scatter_task {
     char *to;
     const char *from;
