@@ -215,13 +215,22 @@ static void spread_rows(spread *s)
         spread_chunks(s, work);
 }
 
+/* Of the groups that a reduction computes itself. */
+static double fused_work(const oly_step *step)
+{
+    double work = 0;
+    for (int k = 0; step->prepared->fused && k < oly_operand_steps(step); k++)
+        work += oly_operand_step(step, k)->work;
+    return work;
+}
+
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
     spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}, {0}};
     if (step->prepared->blocks)
         spread_rows(&s);
     else
-        spread_chunks(&s, oly_operations_of(step) + (step->prepared->fused ? step->reduce.operand->work : 0));
+        spread_chunks(&s, oly_operations_of(step) + fused_work(step));
 }
 
 static void compute_device(const oly_device_work *w)

@@ -126,16 +126,22 @@ static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, c
         s->prepared && (s->prepared->once || s->prepared->first_only); /* unless memory for its result is donated */
     int computing = once ? 1 : repeats ? repeats->n_first : plan->n_devices;
     oly_kernel_work all = {0};
-    double chunks = 0, operations = oly_operations_of(s) + (fused ? s->reduce.operand->work : 0);
+    int n_groups = fused ? oly_operand_steps(s) : 0;
+    double chunks = 0, operations = oly_operations_of(s);
+    for (int k = 0; k < n_groups; k++)
+        operations += oly_operand_step(s, k)->work;
     for (int d = 0; d < plan->n_devices && !elsewhere; d++) {
         double most = 0;
         if (!oly_step_has_work(s, d) || (repeats && repeats->first[d] != d) || (once && d > 0))
             continue;
         oly_kernel_work w = work_of_device(r, s, d);
-        if (fused) {
-            oly_kernel_work group = work_of_device(r, s->reduce.operand, d);
+        w.read = fused ? 0 : w.read;
+        for (int k = 0; k < n_groups; k++) {
+            if (!oly_step_has_work(oly_operand_step(s, k), d))
+                continue;
+            oly_kernel_work group = work_of_device(r, oly_operand_step(s, k), d);
             w.seconds += group.seconds;
-            w.read = group.read;
+            w.read += group.read;
         }
         if (s->kind == OLY_STEP_GEMM) {
             double share = share_of_parts(&s->gemm.device[d]);

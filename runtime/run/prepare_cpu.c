@@ -204,9 +204,10 @@ static void leave_out(const oly_plan *plan, const oly_step *s)
 }
 
 /* The reduction computes what the group before it would have. */
-static void fuse(const oly_plan *plan, const oly_step *group, const oly_step *reduce)
+static void fuse(const oly_plan *plan, const oly_step *reduce)
 {
-    leave_out(plan, group);
+    for (int k = 0; k < oly_operand_steps(reduce); k++)
+        leave_out(plan, oly_operand_step(reduce, k));
     ((oly_prepared *)(uintptr_t)reduce->prepared)->fused = true;
 }
 
@@ -251,7 +252,7 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
         oly_step *s = &b->steps[k];
         OLY_TRY(prepare_step(plan, s));
         if (s->kind == OLY_STEP_REDUCE && oly_is_fused(plan, s))
-            fuse(plan, s->reduce.operand, s);
+            fuse(plan, s);
         oly_byte_way way = oly_byte_way_of(s);
         if (way != OLY_BYTES_NONE)
             read_bytes(plan, s, way);

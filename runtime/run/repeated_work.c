@@ -52,11 +52,14 @@ static double local_work(const oly_local_task *t)
 static double reduce_work(const oly_step *s, int d)
 {
     const oly_reduce_task *t = &s->reduce.device[d].task;
-    const oly_step *group = s->reduce.operand;
     double n = 1;
     for (int e = 0; e < t->rank; e++)
         n *= (double)t->extent[e];
-    return n + (group ? tile_work(&group->tile.program, &group->tile.device[d]) : 0);
+    for (int k = 0; k < oly_operand_steps(s); k++) {
+        const oly_step *group = oly_operand_step(s, k);
+        n += group->tile.device[d].has_work ? tile_work(&group->tile.program, &group->tile.device[d]) : 0;
+    }
+    return n;
 }
 
 static double results_of_product(const oly_gemm_task *t)

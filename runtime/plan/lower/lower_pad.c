@@ -112,6 +112,7 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     OLY_PLAN_CHECK(s);
     s->work = w.work;
     s->out_slot = slot;
+    s->boxes = true;
     s->move.n_copies = w.n;
     s->move.copies = w.copies;
     oly_slot_use(p, slot);

@@ -210,6 +210,7 @@ typedef struct oly_step {
     bool starts; /* MOVE, REDUCTION: only starts its (REDUCTION: second) exchange; a WAIT completes it */
     bool begun;  /* REDUCTION: the exchange of partial results is already complete */
     bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
+    bool boxes;  /* MOVE: what each copy writes is a box of its slot, without gaps; false: unknown */
     int taken_by; /* TILE: the number of the step that may compute it by itself (fused_groups.h), which comes later; 0: none */
     bool chained;    /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
     int chain;       /* of its last step: how many steps it has; else 0 */
@@ -227,6 +228,8 @@ typedef struct oly_step {
             const oly_reduce_work *device;
             const struct oly_step
                 *operand; /* the group whose result only this step reads (fused_reductions.c); else NULL */
+            int n_parts;  /* of that group, where direct_reads.c has divided it: `operand` is the first then; else 0 */
+            const struct oly_step *const *parts; /* [n_parts] */
         } reduce;
         struct {
             const oly_gemm_work *device;
@@ -297,6 +300,18 @@ typedef struct oly_step {
         } stencil;
     };
 } oly_step;
+
+enum { OLY_MOST_OPERAND_STEPS = 16 };
+/* The steps that compute a reduction's operand: one, or as many as it has parts; 0: it is in memory. */
+static inline int oly_operand_steps(const oly_step *reduce)
+{
+    return reduce->reduce.n_parts > 0 ? reduce->reduce.n_parts : reduce->reduce.operand != NULL;
+}
+
+static inline const oly_step *oly_operand_step(const oly_step *reduce, int k)
+{
+    return reduce->reduce.n_parts > 0 ? reduce->reduce.parts[k] : reduce->reduce.operand;
+}
 
 struct oly_block {
     int n_steps, capacity;

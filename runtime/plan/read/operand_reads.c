@@ -249,9 +249,11 @@ static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_nod
 {
     oly_step *s = b->n_steps ? &b->steps[b->n_steps - 1] : NULL;
     int before = 0;
+    bool boxes = !over;
     if (!over && s && s->kind == OLY_STEP_MOVE && s->node == for_node && s->out_slot == slot && !s->exchange &&
         s->bytes == 0 && s->number == p->next_number - 1 && strcmp(s->what, "copy") == 0) {
         before = s->move.n_copies;
+        boxes = s->boxes;
         oly_copy_work *all = OLY_PLAN_NEW(p, oly_copy_work, before + n + 1);
         if (!all)
             return NULL;
@@ -265,6 +267,7 @@ static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_nod
         s->out_slot = slot;
         s->alone = true;
     }
+    s->boxes = boxes;
     s->move.n_copies = before + n;
     s->move.copies = copies;
     return s;

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct reads: a transfer that adds margins to a device's block copies the block next to what comes from other devices, so that elementwise
- * steps find both in one place. Where the block is large, such steps are split: the inner part, which reads nothing from other
- * devices, reads the block where it is, and of the copy only what the rest reads stays. Every element is computed as before, so no bit
- * changes. Called by plan.c after direct_writes.c and before steps are ordered, which may then move inner parts before the wait. */
+ * steps find both in one place; a padded array is a copy of its operand between margins. Where the block is large, such steps are split: the
+ * inner part, which reads nothing of the margins, reads the block where it is, and of the copy only what the rest reads stays. Every element
+ * is computed as before, so no bit changes. Called by plan.c after direct_writes.c and before steps are ordered, which may then move inner
+ * parts before the wait. */
+#include "core/facts.h"
 #include "core/optimisation.h"
 #include "plan/schedule/schedule.h"
 #include "plan/schedule/scheduler.h"
 #include <string.h>
 
-enum { MOST_READERS = 4 };
+enum { MOST_READERS = 4, MOST_WRITERS = 8 };
 int64_t oly_direct_reads_least = 1 << 18;
 
-/* A transfer, from blocks into larger ones. */
+/* What a part of a step costs besides its elements, and what each of its rows costs for each load, store and instruction; seconds. */
+static const double part_seconds = 2e-6, row_seconds = 3e-9;
+
+/* Copies of blocks into larger ones: a transfer, or a step that copies what a padded or joined array consists of. */
 typedef struct margins {
     oly_planner *p;
     oly_block *block;
     int k, from, to;                     /* the step; slots */
-    int n_readers, reader[MOST_READERS]; /* steps */
+    int n_readers, reader[MOST_READERS]; /* elementwise steps */
+    int n_copiers, copier[MOST_READERS]; /* steps that copy from the larger blocks */
+    int n_writers, writer[MOST_WRITERS]; /* other steps that write margins */
     oly_copy_work *own; /* [n_devices] a copy of all of the device's block that is copied; extent 0: nothing is */
-    oly_ranges *inner[MOST_READERS]; /* [n_devices] */
+    const oly_copy_work **block_copy; /* [n_devices] not a transfer: the copy that `own` is */
+    oly_ranges *inner[MOST_READERS];  /* [n_devices] */
 } margins;
 
 /* -- the transfer ------------------------------------------------------------------------------------------------------------ */
@@ -94,12 +102,59 @@ static bool is_own(const oly_plan *plan, const oly_copy_work *c)
     return oly_cell_device(plan, c->from.base) == oly_cell_device(plan, c->to.base);
 }
 
+static bool are_large(const margins *m)
+{
+    bool large = true;
+    for (int d = 0; d < m->p->plan->n_devices; d++)
+        large = large && (m->own[d].task.rank == 0 ||
+                          oly_copied_elements(1, &m->own[d]) * (double)m->own[d].task.element_bytes >=
+                              (double)oly_direct_reads_least);
+    return large;
+}
+
+/* Does the copy write a box of a row-major array, every element from a place of its own? */
+static bool writes_box(const oly_copy_work *c)
+{
+    int last = c->task.rank - 1;
+    for (int d = 0; d <= last; d++)
+        if (c->task.extent[d] < 1 || (c->task.extent[d] > 1 && c->task.from_stride[d] == 0) || c->task.to_stride[d] < 1 ||
+            (d < last && c->task.to_stride[d] < c->task.to_stride[d + 1] * c->task.extent[d + 1]))
+            return false;
+    return last >= 0 && c->task.to_stride[last] == 1;
+}
+
+/* Are all copies into one slot? Of each device the largest from its own memory, of the same slot on all, is its block. */
+static bool finds_operand(margins *m)
+{
+    const oly_plan *plan = m->p->plan;
+    const oly_step *s = &m->block->steps[m->k];
+    m->from = m->to = -1;
+    for (int k = 0; k < s->move.n_copies; k++) {
+        const oly_copy_work *c = &s->move.copies[k];
+        int to = oly_cell_slot(plan, c->to.base), d = oly_cell_device(plan, c->to.base);
+        if ((m->to >= 0 && to != m->to) || c->from.base < 0 || oly_cell_slot(plan, c->from.base) == to)
+            return false;
+        m->to = to;
+        if (oly_cell_device(plan, c->from.base) == d && writes_box(c) &&
+            (!m->block_copy[d] || oly_copied_elements(1, c) > oly_copied_elements(1, m->block_copy[d])))
+            m->block_copy[d] = c;
+    }
+    for (int d = 0; d < plan->n_devices; d++) {
+        int from = m->block_copy[d] ? oly_cell_slot(plan, m->block_copy[d]->from.base) : -1;
+        if (from >= 0 && m->from >= 0 && from != m->from)
+            return false;
+        m->from = from >= 0 ? from : m->from;
+        if (m->block_copy[d])
+            m->own[d] = *m->block_copy[d];
+    }
+    return m->from >= 0 && are_large(m);
+}
+
 /* Are all copies into one slot, and those of each device from its own memory of the same one, and large? */
 static bool finds_blocks(margins *m)
 {
     const oly_plan *plan = m->p->plan;
     const oly_step *s = &m->block->steps[m->k];
-    bool large = true;
     m->from = m->to = -1;
     for (int k = 0; k < s->move.n_copies; k++) {
         const oly_copy_work *c = &s->move.copies[k];
@@ -113,11 +168,14 @@ static bool finds_blocks(margins *m)
             return false;
         m->from = from;
     }
-    for (int d = 0; d < plan->n_devices; d++)
-        large = large && (m->own[d].task.rank == 0 ||
-                          oly_copied_elements(1, &m->own[d]) * (double)m->own[d].task.element_bytes >=
-                              (double)oly_direct_reads_least);
-    return m->from >= 0 && large;
+    return m->from >= 0 && are_large(m);
+}
+
+/* Is this copy of the step one of a device's block? */
+static bool is_of_block(const margins *m, const oly_copy_work *c)
+{
+    const oly_plan *plan = m->p->plan;
+    return m->block->steps[m->k].transfer ? is_own(plan, c) : c == m->block_copy[oly_cell_device(plan, c->to.base)];
 }
 
 static bool only_margins_come(const margins *m)
@@ -134,22 +192,6 @@ static bool only_margins_come(const margins *m)
 
 /* -- its readers ------------------------------------------------------------------------------------------------------------- */
 
-/* Would a reduction compute the group itself (fused_reductions.c)? Only of a whole one. */
-static bool is_reduced(const margins *m, int reader)
-{
-    const oly_plan *plan = m->p->plan;
-    const oly_step *s = &m->block->steps[reader];
-    for (int j = reader + 1; j < m->block->n_steps; j++) {
-        const oly_step *r = &m->block->steps[j];
-        for (int d = 0; r->kind == OLY_STEP_REDUCE && d < plan->n_devices; d++)
-            for (int k = 0; r->reduce.device[d].has_work && s->tile.device[d].has_work && k < s->tile.program.n_stores;
-                 k++)
-                if (s->tile.device[d].stores[k].base == r->reduce.device[d].in.base)
-                    return true;
-    }
-    return false;
-}
-
 static void cut_piece(const margins *m, const oly_step *s, int device, const oly_piece *piece, oly_ranges *inner,
                       bool *known)
 {
@@ -157,11 +199,26 @@ static void cut_piece(const margins *m, const oly_step *s, int device, const oly
         *known = *known && oly_cut_readers(s, &s->tile.device[device], piece, inner);
 }
 
+/* What a step writes besides blocks. */
+static void cut_margins(const margins *m, const oly_step *s, int device, const oly_step *writer, oly_ranges *inner,
+                        bool *known)
+{
+    for (int k = 0; k < writer->move.n_copies; k++) {
+        const oly_copy_work *c = &writer->move.copies[k];
+        oly_piece piece = {.buffer = c->to.base, .offset = c->to.offset, .rank = c->task.rank};
+        memcpy(piece.extent, c->task.extent, sizeof piece.extent);
+        memcpy(piece.stride, c->task.to_stride, sizeof piece.stride);
+        if (writer != &m->block->steps[m->k] || !is_of_block(m, c))
+            cut_piece(m, s, device, &piece, inner, known);
+    }
+    for (int k = 0; k < writer->move.n_arrivals; k++)
+        cut_piece(m, s, device, &writer->move.arrivals[k].piece, inner, known);
+}
+
 /* The iterations that read only the device's block. False: unknown, or too few. */
 static bool finds_inner(const margins *m, const oly_step *s, oly_ranges *inner)
 {
     const oly_plan *plan = m->p->plan;
-    const oly_step *move = &m->block->steps[m->k];
     double all = 0, early = 0;
     for (int d = 0; d < plan->n_devices; d++) {
         const oly_tile_work *w = &s->tile.device[d];
@@ -171,21 +228,50 @@ static bool finds_inner(const margins *m, const oly_step *s, oly_ranges *inner)
         inner[d] = (oly_ranges){.rank = w->box.rank};
         memcpy(inner[d].hi, w->box.extent, sizeof inner[d].hi);
         all += oly_ranges_volume(&inner[d]);
-        for (int k = 0; k < move->move.n_copies; k++) {
-            const oly_copy_work *c = &move->move.copies[k];
-            oly_piece piece = {.buffer = c->to.base, .offset = c->to.offset, .rank = c->task.rank};
-            memcpy(piece.extent, c->task.extent, sizeof piece.extent);
-            memcpy(piece.stride, c->task.to_stride, sizeof piece.stride);
-            if (!is_own(plan, c))
-                cut_piece(m, s, d, &piece, &inner[d], &known);
-        }
-        for (int k = 0; k < move->move.n_arrivals; k++)
-            cut_piece(m, s, d, &move->move.arrivals[k].piece, &inner[d], &known);
+        cut_margins(m, s, d, &m->block->steps[m->k], &inner[d], &known);
+        for (int k = 0; k < m->n_writers; k++)
+            cut_margins(m, s, d, &m->block->steps[m->writer[k]], &inner[d], &known);
         if (!known || m->own[d].task.rank == 0 || inner[d].rank == 0)
             return false;
         early += oly_ranges_volume(&inner[d]);
     }
     return early > all / 2;
+}
+
+/* Only local copies, or a transfer of which every box is known? */
+static bool is_known_move(const oly_step *s)
+{
+    bool known = s->transfer ? !s->exchange || s->move.n_arrivals > 0 : s->boxes && !s->exchange;
+    return s->kind == OLY_STEP_MOVE && !s->second && !s->starts && known;
+}
+
+/* The other steps that write into the larger blocks, before the first that reads them. */
+static bool find_writers(margins *m)
+{
+    const oly_plan *plan = m->p->plan;
+    int last = plan->slots[m->to].last;
+    for (int j = 0; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
+        const oly_step *s = &m->block->steps[j];
+        if (j == m->k || s->number < plan->slots[m->to].first)
+            continue;
+        search x = uses_of(plan, s, m->to);
+        if (x.reads)
+            return j > m->k;
+        if (!x.writes)
+            continue;
+        if (!is_known_move(s) || m->n_writers == MOST_WRITERS)
+            return false;
+        m->writer[m->n_writers++] = j;
+    }
+    return true;
+}
+
+static bool is_writer(const margins *m, int step)
+{
+    for (int k = 0; k < m->n_writers; k++)
+        if (m->writer[k] == step)
+            return true;
+    return false;
 }
 
 /* All steps that read the larger blocks, none of which, nor one before, writes the blocks themselves. */
@@ -197,11 +283,17 @@ static oly_status find_readers(margins *m, bool *found)
     for (int j = m->k + 1; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
         const oly_step *s = &m->block->steps[j];
         search x = uses_of(plan, s, m->to);
+        if (is_writer(m, j))
+            continue;
         if (x.writes)
             return OLY_OK;
         if (!x.reads)
             continue;
-        if (s->kind != OLY_STEP_TILE || s->exchange || m->n_readers == MOST_READERS || is_reduced(m, j))
+        if (s->kind == OLY_STEP_MOVE && !s->exchange && !s->second && m->n_copiers < MOST_READERS) {
+            m->copier[m->n_copiers++] = j;
+            continue;
+        }
+        if (s->kind != OLY_STEP_TILE || s->exchange || m->n_readers == MOST_READERS)
             return OLY_OK;
         m->inner[m->n_readers] = OLY_PLAN_NEW(m->p, oly_ranges, plan->n_devices + 1);
         OLY_PLAN_CHECK(m->inner[m->n_readers]);
@@ -370,11 +462,29 @@ static bool widen(const oly_copy_work *own, const oly_tile_work *w, const oly_pl
     return true;
 }
 
+/* The same for a copy from the larger block, as for a step that loads its box. */
+static bool widen_by_copies(const oly_copy_work *own, const oly_step *s, shell *to)
+{
+    for (int k = 0; k < s->move.n_copies; k++) {
+        const oly_copy_work *c = &s->move.copies[k];
+        oly_tile_work box = {.box.rank = c->task.rank};
+        oly_place from = c->from;
+        memcpy(box.box.extent, c->task.extent, sizeof c->task.extent);
+        memcpy(from.stride, c->task.from_stride, sizeof c->task.from_stride);
+        if (c->from.base == own->to.base && oly_copied_elements(1, c) > 0 && !widen(own, &box, &from, to))
+            return false;
+    }
+    return true;
+}
+
 static bool finds_shell(const margins *m, int device, const parts *made, shell *to)
 {
     const oly_copy_work *own = &m->own[device];
     *to = (shell){{0}, {0}};
     memcpy(to->hi, own->task.extent, sizeof to->hi);
+    for (int k = 0; k < m->n_copiers; k++)
+        if (!widen_by_copies(own, &m->block->steps[m->copier[k]], to))
+            return false;
     for (int r = 0; r < m->n_readers; r++)
         for (int k = 0; k < made[r].n; k++) {
             const oly_step *s = &made[r].step[k];
@@ -431,7 +541,7 @@ static oly_status shrink(const margins *m, const parts *made, oly_copy_work **co
     *n = 0;
     for (int k = 0; k < s->move.n_copies; k++) {
         const oly_copy_work *c = &s->move.copies[k];
-        if (!is_own(plan, c))
+        if (!is_of_block(m, c))
             all[(*n)++] = *c;
     }
     for (int d = 0; d < plan->n_devices; d++) {
@@ -480,6 +590,11 @@ static oly_status replace(const margins *m, const parts *made, oly_copy_work *co
     }
     b->steps = steps;
     b->n_steps = b->capacity = n;
+    oly_slot *from = &p->plan->slots[m->from]; /* numbers are made anew after all of the block: until then it is known who reads it */
+    for (int r = 0; r < m->n_readers; r++) {
+        int number = made[r].step[0].number;
+        from->last = number > from->last ? number : from->last;
+    }
     return OLY_OK;
 }
 
@@ -496,18 +611,45 @@ static oly_status make_parts(const margins *m, int reader, parts *to, bool *fits
     return OLY_OK;
 }
 
+/* Do copies of blocks that are not made take longer than parts beside the inner ones? */
+static bool pays(const margins *m)
+{
+    const oly_plan *plan = m->p->plan;
+    double bytes = 0, seconds = 0;
+    if (m->block->steps[m->k].transfer || oly_direct_reads_least <= 1)
+        return true;
+    for (int d = 0; d < plan->n_devices; d++)
+        if (m->own[d].task.rank > 0)
+            bytes += 2 * oly_copied_elements(1, &m->own[d]) * (double)m->own[d].task.element_bytes;
+    for (int r = 0; r < m->n_readers; r++) {
+        const oly_step *s = &m->block->steps[m->reader[r]];
+        const oly_tile_program *t = &s->tile.program;
+        double each_row = row_seconds * (t->n_loads + t->n_stores + t->n_instructions);
+        for (int d = 0; d < plan->n_devices; d++)
+            for (int slab = 0; s->tile.device[d].has_work && slab < 2 * s->tile.device[d].box.rank; slab++) {
+                oly_ranges part = oly_slab(&s->tile.device[d].box, &m->inner[r][d], slab);
+                double rows = 1;
+                for (int e = 0; e + 1 < part.rank; e++)
+                    rows *= (double)(part.hi[e] - part.lo[e]);
+                seconds += oly_ranges_volume(&part) > 0 ? part_seconds + rows * each_row : 0;
+            }
+    }
+    return bytes / oly_facts_now()->memory > 2 * seconds;
+}
+
 static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *changed)
 {
     margins m = {.p = p, .block = b, .k = k};
-    bool found, fits = true;
+    bool found, fits = true, transfer = b->steps[k].transfer;
     oly_copy_work *copies;
     int n_copies;
     m.own = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
-    OLY_PLAN_CHECK(m.own);
-    if (!finds_blocks(&m) || !only_margins_come(&m))
+    m.block_copy = OLY_PLAN_NEW(p, const oly_copy_work *, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(m.own ? m.block_copy : NULL);
+    if (!(transfer ? finds_blocks(&m) : finds_operand(&m)) || !only_margins_come(&m) || !find_writers(&m))
         return OLY_OK;
     OLY_TRY(find_readers(&m, &found));
-    if (!found)
+    if (!found || !pays(&m))
         return OLY_OK;
     parts *made = OLY_PLAN_NEW(p, parts, m.n_readers);
     OLY_PLAN_CHECK(made);
@@ -523,9 +665,10 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
 
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
-    for (int k = 0; k < b->n_steps; k++) {
+    for (int k = b->n_steps - 1; k >= 0; k--) { /* what is copied twice is then read where it was first */
         const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_MOVE && s->transfer && s->move.n_copies > 0 && !s->second && !s->starts)
+        if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 && !s->second &&
+            !s->starts)
             OLY_TRY(read_directly(p, b, k, changed));
     }
     return OLY_OK;

@@ -3,7 +3,7 @@
 #include "plan/schedule/fused_groups.h"
 #include "plan/model/effects.h"
 
-enum { FAR = 8 }; /* steps from a group to its reader */
+enum { FAR = 8 }; /* steps from a group to its reader, besides the group's parts */
 
 static int written_by(const oly_step *s, int device)
 {
@@ -39,6 +39,7 @@ void oly_group_take(oly_plan *plan, oly_step *group, int number)
 typedef struct conflict {
     const oly_plan *plan;
     const oly_step *group;
+    int slot;
     bool found;
 } conflict;
 
@@ -86,6 +87,45 @@ oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, cons
         return group;
     }
     return NULL;
+}
+
+static void look_for_writer(void *context, int slot, bool writes)
+{
+    conflict *c = context;
+    c->found = c->found || (writes && slot == c->slot);
+}
+
+static bool writes_slot(const oly_plan *plan, const oly_step *s, int slot)
+{
+    conflict c = {.plan = plan, .slot = slot};
+    oly_step_effects(plan, s, look_for_writer, &c);
+    return c.found;
+}
+
+int oly_group_parts_before(const oly_plan *plan, const oly_block *b, int k, int slot,
+                           oly_step *parts[OLY_MOST_OPERAND_STEPS])
+{
+    int n = 0, first = plan->slots[slot].first, others = 0;
+    for (int j = k - 1; j >= 0 && b->steps[j].number >= first; j--) {
+        oly_step *s = &b->steps[j];
+        if (!writes_slot(plan, s, slot)) {
+            if (++others >= FAR)
+                return 0;
+            continue;
+        }
+        if (s->kind != OLY_STEP_TILE || s->exchange || n == OLY_MOST_OPERAND_STEPS)
+            return 0;
+        for (int i = j + 1; i < k; i++)
+            if (!writes_slot(plan, &b->steps[i], slot) && !may_follow(plan, s, &b->steps[i]))
+                return 0;
+        parts[n++] = s;
+    }
+    for (int i = 0; i < n / 2; i++) {
+        oly_step *s = parts[i];
+        parts[i] = parts[n - 1 - i];
+        parts[n - 1 - i] = s;
+    }
+    return n;
 }
 
 void oly_for_steps(oly_plan *plan, const oly_block *b, oly_step_visit *visit)

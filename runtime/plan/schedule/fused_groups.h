@@ -7,6 +7,9 @@
 
 /* The group that writes the slot, if it can be computed when step k of the block is; NULL: none. */
 oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, const oly_slot *slot);
+/* The same for a group that is divided into parts (direct_reads.c): how many there are, in their order; 0: none. */
+int oly_group_parts_before(const oly_plan *plan, const oly_block *b, int k, int slot,
+                           oly_step *parts[OLY_MOST_OPERAND_STEPS]);
 /* What the reader (a reduction or a product) writes must not be read by the group (a carry that a loop updates in place); and a second
  * result of the group may be written over a donated input, which must not live longer then. */
 bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_step *reader);

@@ -6,15 +6,42 @@
 #include "plan/schedule/schedule.h"
 #include "core/optimisation.h"
 #include "plan/schedule/fused_groups.h"
+#include <string.h>
 
-static bool same_box(const oly_tile_work *w, const oly_place *store, const oly_reduce_work *r)
+/* Where a part of the group begins in the box of the whole group. */
+static void part_begin(const oly_step *const *parts, int n, int d, const oly_tile_work *w, int64_t *begin)
 {
-    if (w->box.rank != r->task.rank || store->offset != r->in.offset)
+    for (int e = 0; e < w->box.rank; e++) {
+        int64_t first = w->box.origin[e];
+        for (int k = 0; k < n; k++) {
+            const oly_tile_work *other = &parts[k]->tile.device[d];
+            first = other->has_work && other->box.origin[e] < first ? other->box.origin[e] : first;
+        }
+        begin[e] = w->box.origin[e] - first;
+    }
+}
+
+/* Is what is stored, a part that begins there, where the reduction reads that part? */
+static bool same_place(const oly_tile_work *w, const int64_t *begin, const oly_place *store, const oly_reduce_work *r)
+{
+    int64_t offset = r->in.offset;
+    if (w->box.rank != r->task.rank)
         return false;
-    for (int d = 0; d < w->box.rank; d++)
-        if (w->box.extent[d] != r->task.extent[d] || (w->box.extent[d] > 1 && store->stride[d] != r->task.stride[d]))
+    for (int d = 0; d < w->box.rank; d++) {
+        if (begin[d] + w->box.extent[d] > r->task.extent[d] ||
+            (w->box.extent[d] > 1 && store->stride[d] != r->task.stride[d]))
             return false;
-    return true;
+        offset += begin[d] * r->task.stride[d] * (int64_t)oly_dtype_size(r->task.dtype);
+    }
+    return store->offset == offset;
+}
+
+static double volume_of(int rank, const int64_t *extent)
+{
+    double n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= (double)extent[d];
+    return n;
 }
 
 /* The store of the group that writes the slot on device d; NULL: none. */
@@ -26,18 +53,28 @@ static const oly_place *store_to(const oly_plan *plan, const oly_step *group, in
     return NULL;
 }
 
-/* Does the reduction read on every device just what the group has written there? */
-static bool reads_all(const oly_plan *plan, const oly_step *group, const oly_step *reduce, int slot)
+/* Does the reduction read on every device just what the group has written there? Its parts have no element in common. */
+static bool reads_all(const oly_plan *plan, const oly_step *const *parts, int n, const oly_step *reduce, int slot)
 {
     for (int d = 0; d < plan->n_devices; d++) {
-        const oly_tile_work *w = &group->tile.device[d];
         const oly_reduce_work *r = &reduce->reduce.device[d];
-        if (w->has_work != r->has_work)
+        double volume = 0;
+        bool has_work = false;
+        for (int k = 0; k < n; k++) {
+            const oly_tile_work *w = &parts[k]->tile.device[d];
+            int64_t begin[OLY_MAX_RANK];
+            if (!w->has_work)
+                continue;
+            const oly_place *store = store_to(plan, parts[k], d, slot);
+            part_begin(parts, n, d, w, begin);
+            if (!r->has_work || !store || !same_place(w, begin, store, r))
+                return false;
+            volume += volume_of(w->box.rank, w->box.extent);
+            has_work = true;
+        }
+        if (has_work != r->has_work)
             return false;
-        if (!w->has_work)
-            continue;
-        const oly_place *store = store_to(plan, group, d, slot);
-        if (r->in.base != oly_cell(plan, d, slot) || !store || !same_box(w, store, r))
+        if (has_work && (r->in.base != oly_cell(plan, d, slot) || volume != volume_of(r->task.rank, r->task.extent)))
             return false;
     }
     return true;
@@ -63,11 +100,24 @@ static void fuse(oly_plan *plan, const oly_block *b, int k)
     const oly_slot *s = &plan->slots[slot];
     if (s->kind != OLY_SLOT_SCRATCH || s->block != b || s->last != reduce->number)
         return;
-    oly_step *group = oly_group_before(plan, b, k, s);
-    if (!group || !reads_all(plan, group, reduce, slot) || !oly_group_may_wait(plan, group, reduce))
+    oly_step *parts[OLY_MOST_OPERAND_STEPS];
+    int n = oly_group_parts_before(plan, b, k, slot, parts);
+    if (n == 0 || !reads_all(plan, (const oly_step *const *)parts, n, reduce, slot))
         return;
-    reduce->reduce.operand = group;
-    oly_group_take(plan, group, reduce->number);
+    for (int j = 0; j < n; j++)
+        if (!oly_group_may_wait(plan, parts[j], reduce))
+            return;
+    if (n > 1) {
+        const oly_step **kept = OLY_ARENA_NEW(&plan->arena, const oly_step *, n);
+        if (!kept)
+            return; /* computed by themselves, with the same values */
+        memcpy(kept, parts, sizeof *kept * (size_t)n);
+        reduce->reduce.parts = kept;
+        reduce->reduce.n_parts = n;
+    }
+    reduce->reduce.operand = parts[0];
+    for (int j = 0; j < n; j++)
+        oly_group_take(plan, parts[j], reduce->number);
 }
 
 void oly_fuse_reductions(oly_plan *plan)
