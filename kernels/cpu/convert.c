@@ -55,6 +55,12 @@ enum { OLY_NARROW_TYPES(NUMBER, ) };
 #define OF_NARROW(a, number, name, from, T, of_bits, ...)                                                              \
     LOOP(from, f32, of_bits(x))                                                                                        \
     LOOP(from, f64, (double)of_bits(x))
+/* float16 by the processor's instructions, whose NaN have other bits: vectors that have some are computed by formula. */
+#ifdef __F16C__
+#include <immintrin.h>
+#define f16_to_f32 f16_to_f32_by_formula
+#define f32_to_f16 f32_to_f16_by_formula
+#endif
 #define OF_COMPLEX(a, number, name, from, T, real, part, R)                                                            \
     LOOP(from, b8, (uint8_t)(__real__(x) != 0))                                                                        \
     LOOP(from, part, __real__(x))                                                                                      \
@@ -64,6 +70,40 @@ OLY_AGAIN(OLY_BOOL_TYPES(OF_WHOLE, ))
 OLY_AGAIN(OLY_INTEGER_TYPES(OF_WHOLE, ))
 OLY_AGAIN(OLY_WIDE_TYPES(OF_WIDE, ))
 OLY_NARROW_TYPES(OF_NARROW, )
+#ifdef __F16C__
+#undef f16_to_f32
+#undef f32_to_f16
+static void f16_to_f32(int n, void *out, const void *in, UNUSED(y), UNUSED(z))
+{
+    const __m128i magnitude = _mm_set1_epi16(0x7fff), infinity = _mm_set1_epi16(0x7c00);
+    const uint16_t *x = in;
+    float *to = out;
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i h = _mm_loadu_si128((const __m128i *)(x + i));
+        if (_mm_movemask_epi8(_mm_cmpgt_epi16(_mm_and_si128(h, magnitude), infinity)))
+            f16_to_f32_by_formula(8, to + i, x + i, NULL, NULL);
+        else
+            _mm256_storeu_ps(to + i, _mm256_cvtph_ps(h));
+    }
+    f16_to_f32_by_formula(n - i, to + i, x + i, NULL, NULL);
+}
+
+static void f32_to_f16(int n, void *out, const void *in, UNUSED(y), UNUSED(z))
+{
+    const float *x = in;
+    uint16_t *to = out;
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256 f = _mm256_loadu_ps(x + i);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(f, f, _CMP_UNORD_Q)))
+            f32_to_f16_by_formula(8, to + i, x + i, NULL, NULL);
+        else
+            _mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT));
+    }
+    f32_to_f16_by_formula(n - i, to + i, x + i, NULL, NULL);
+}
+#endif
 OLY_AGAIN(OLY_COMPLEX_TYPES(OF_COMPLEX, ))
 
 /* In two steps through the type `by`, a piece at a time; the type to itself as a copy. */

@@ -2,6 +2,7 @@
 /* run: ranks=1  Elementwise kernels between types: conversions, select, float16 and bfloat16 through float32, complex
  * numbers against the C library. */
 #include "core/dtype_list.h"
+#include "core/narrow.h"
 #include "check_kernels.h"
 #include <complex.h>
 
@@ -296,6 +297,32 @@ static void check_complex(void)
         check_parts(dtype);
     }
 }
+/* Every float16, and floats around each and halfway to the next, have the bits of the formulas, NaN too: processors' own instructions give
+ * other ones. */
+static void check_every_half(void)
+{
+    enum { HALVES = 1 << 16, EACH = 5 };
+    static uint16_t half[HALVES], rounded[HALVES * EACH];
+    static float wide[HALVES], around[HALVES * EACH];
+    const void *halves[] = {half}, *floats[] = {around};
+    for (int h = 0; h < HALVES; h++)
+        half[h] = (uint16_t)(h * 31); /* NaN and numbers in one vector */
+    apply(OLY_TILE_convert, OLY_FLOAT16, OLY_FLOAT32, HALVES, halves, 1, 0, wide);
+    for (int h = 0; h < HALVES; h++) {
+        uint32_t bits = oly_float_bits(wide[h]), halfway = bits + 0x1000;
+        assert_int_equal(bits, oly_float_bits(oly_float_of_half(half[h])));
+        const uint32_t near[EACH] = {bits, bits ^ 1, halfway, halfway - 1, halfway + 1};
+        memcpy(around + h * EACH, near, sizeof near);
+    }
+    apply(OLY_TILE_convert, OLY_FLOAT32, OLY_FLOAT16, HALVES * EACH, floats, 1, 0, rounded);
+    for (int k = 0; k < HALVES * EACH; k++)
+        assert_int_equal(rounded[k], oly_half_of_float(around[k]));
+}
+static void float16_has_the_bits_of_the_formulas(void **unused)
+{
+    (void)unused, on_each(check_every_half);
+}
+
 static void complex_numbers_are_those_of_c(void **unused)
 {
     (void)unused, on_each(check_complex);
@@ -307,6 +334,7 @@ int main(void)
         cmocka_unit_test(conversions_truncate_saturate_and_wrap),
         cmocka_unit_test(select_takes_any_mix_of_scalars),
         cmocka_unit_test(narrow_floats_are_computed_in_float32),
+        cmocka_unit_test(float16_has_the_bits_of_the_formulas),
         cmocka_unit_test(complex_numbers_are_those_of_c),
     };
     return CHECK_MAIN(tests);
