@@ -97,7 +97,7 @@ static int pieces_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, 
 
 /* -- features side by side ---------------------------------------------------------------------------------------------- */
 
-#ifdef OLY_HAS_TRANSPOSE
+#ifdef OLY_HAS_VECTOR_TRANSPOSE
 /* Where positions [first, first + n) of the result's box read the operand for one tap; -1: padding. */
 static void places_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, int64_t n, int64_t *offset)
 {

@@ -17,8 +17,8 @@ static bool is_together(const oly_gemm_task *t)
 
 /* dense_into_lanes_<s>: elements that follow each other in each matrix: to[e * TOGETHER + product] = from[product * matrix + e].
  * lanes_into_dense_<s>: the reverse; may read the 15 elements of each lane behind those.
- * With AVX-512 block transposes side x side elements in registers, as `bits`. */
-#ifdef OLY_HAS_TILES
+ * `block` transposes side x side elements in registers, as `bits`. */
+#ifdef OLY_HAS_TRANSPOSE
 #define OLY_LANES(s, T, side, block, bits)                                                                             \
     static void dense_into_lanes_##s(int64_t n, T *to, const T *from, int64_t matrix)                                  \
     {                                                                                                                  \

@@ -211,7 +211,8 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
 /* n elements of each result of w, of 4 bytes, that lie one after the other: transposed some at a time. */
 static void chain_of_columns(const reduction *r, const row *w, int64_t n, char *out)
 {
-    uint32_t turned[16 * TURNED] __attribute__((aligned(64)));
+    enum { APART = TURNED + 16 }; /* columns share few places in the cache otherwise */
+    uint32_t turned[16 * APART] __attribute__((aligned(64)));
     int64_t between = last_stride(&r->kept);
     for (int64_t first = 0; first < w->n; first += TURNED) {
         int64_t m = w->n - first < TURNED ? w->n - first : TURNED;
@@ -219,11 +220,11 @@ static void chain_of_columns(const reduction *r, const row *w, int64_t n, char *
         char *so_far = out + first * r->bytes;
         for (int64_t k = 0; k < n; k += 16) {
             int64_t columns = n - k < 16 ? n - k : 16;
-            transpose_w4((int)m, (int)columns, turned, TURNED, from + k, between);
+            transpose_w4((int)m, (int)columns, turned, APART, from + k, between);
             if (k == 0)
                 memcpy(so_far, turned, (size_t)(m * r->bytes));
             for (int64_t c = k == 0; c < columns; c++)
-                r->pair(m, so_far, so_far, turned + c * TURNED);
+                r->pair(m, so_far, so_far, turned + c * APART);
         }
     }
 }

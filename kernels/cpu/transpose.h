@@ -7,7 +7,8 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define OLY_HAS_TRANSPOSE 1
+#define OLY_HAS_TRANSPOSE        1
+#define OLY_HAS_VECTOR_TRANSPOSE 1 /* transpose_vectors */
 
 /* Columns c of 16 rows, 16 of each, into x[c]. */
 static inline __attribute__((always_inline)) void transpose_vectors(__m512 x[16])
@@ -91,6 +92,94 @@ static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, cons
     for (int c = 0; c < 8; c++)
         if (c < columns)
             _mm512_storeu_pd(to + c * to_row, x[c]);
+}
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define OLY_HAS_TRANSPOSE 1
+
+/* The first `columns` of 8, for masked loads. */
+static inline __m256i first_of_8(int columns)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(columns), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* to[c * to_row + r] = from[r * from_row + c] for 8 rows and at most 8 columns. */
+static inline __attribute__((always_inline)) void transpose_8x8_w4(int columns, float *to, int64_t to_row,
+                                                                   const float *from, int64_t from_row)
+{
+    __m256 x[8], t[8], u[8];
+    if (columns == 8) {
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++)
+            x[r] = _mm256_loadu_ps(from + r * from_row);
+    } else {
+        const __m256i some = first_of_8(columns);
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++)
+            x[r] = _mm256_maskload_ps(from + r * from_row, some);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < 8; k += 2) {
+        t[k] = _mm256_unpacklo_ps(x[k], x[k + 1]);
+        t[k + 1] = _mm256_unpackhi_ps(x[k], x[k + 1]);
+    }
+#define PAIRS(half, a, b) _mm256_castpd_ps(_mm256_unpack##half##_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
+#pragma GCC unroll 2
+    for (int k = 0; k < 8; k += 4) { /* u[k + j], lane b: column 4 b + j of rows k to k + 3 */
+        u[k] = PAIRS(lo, t[k], t[k + 2]);
+        u[k + 1] = PAIRS(hi, t[k], t[k + 2]);
+        u[k + 2] = PAIRS(lo, t[k + 1], t[k + 3]);
+        u[k + 3] = PAIRS(hi, t[k + 1], t[k + 3]);
+    }
+#undef PAIRS
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        x[j] = _mm256_permute2f128_ps(u[j], u[4 + j], 0x20);
+        x[4 + j] = _mm256_permute2f128_ps(u[j], u[4 + j], 0x31);
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < 8; c++)
+        if (c < columns)
+            _mm256_storeu_ps(to + c * to_row, x[c]);
+}
+
+/* The same for 16 rows and at most 16 columns. */
+static inline void transpose_16(int columns, uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row)
+{
+    for (int c = 0; c < columns; c += 8)
+        for (int r = 0; r < 16; r += 8)
+            transpose_8x8_w4(columns - c < 8 ? columns - c : 8, (float *)to + c * to_row + r, to_row,
+                             (const float *)from + r * from_row + c, from_row);
+}
+
+/* The same for 8 rows and at most 8 columns of 8-byte elements, by blocks of 4 x 4. */
+static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, const uint64_t *from, int64_t from_row)
+{
+    for (int c = 0; c < columns; c += 4) {
+        const int n = columns - c < 4 ? columns - c : 4;
+        const __m256i some = _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+#pragma GCC unroll 2
+        for (int r = 0; r < 8; r += 4) {
+            const double *at = (const double *)from + r * from_row + c;
+            double *out = (double *)to + c * to_row + r;
+            __m256d x[4], t[4];
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++)
+                x[k] = n == 4 ? _mm256_loadu_pd(at + k * from_row) : _mm256_maskload_pd(at + k * from_row, some);
+            t[0] = _mm256_unpacklo_pd(x[0], x[1]);
+            t[1] = _mm256_unpackhi_pd(x[0], x[1]);
+            t[2] = _mm256_unpacklo_pd(x[2], x[3]);
+            t[3] = _mm256_unpackhi_pd(x[2], x[3]);
+            x[0] = _mm256_permute2f128_pd(t[0], t[2], 0x20);
+            x[1] = _mm256_permute2f128_pd(t[1], t[3], 0x20);
+            x[2] = _mm256_permute2f128_pd(t[0], t[2], 0x31);
+            x[3] = _mm256_permute2f128_pd(t[1], t[3], 0x31);
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++)
+                if (k < n)
+                    _mm256_storeu_pd(out + k * to_row, x[k]);
+        }
+    }
 }
 #endif
 
