@@ -273,7 +273,7 @@ static void find_group(block *b, int64_t group)
     b->seen_feature = (of_batch ? 0 : group * w->size[1]) + w->origin[1] - x->origin[1];
 }
 
-#ifdef OLY_HAS_TILES
+#ifdef OLY_HAS_LONG_TILES
 static void run_batches(block *b, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
                         int n_chunks)
 {
@@ -313,7 +313,7 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
     /* strips of about the same length, whole vectors */
     int64_t each = d.strips > 0 ? ((d.places + d.strips - 1) / d.strips + 15) / 16 * 16 : STRIP;
     b.depth = in[1] ? t->in[1].extent[1] * b.slide.taps : 0;
-#ifdef OLY_HAS_TILES
+#ifdef OLY_HAS_LONG_TILES
     if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
         run_batches(&b, &d, in, out, chunk, n_chunks);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products of float32 and float64 of any size with AVX-512: parts of the operands that fit the caches are copied and multiplied in
+/* Products of float32 and float64 of any size with AVX-512 or AVX2: parts of the operands that fit the caches are copied and multiplied in
  * registers (gemm_tile.h). Each element is summed from left to right over BLOCK_DEPTH terms, then over these sums, whatever the other
  * blocks: as accurate for many terms as OpenBLAS. For gemm.c alone. */
 #ifndef OLY_CPU_GEMM_BLOCKS_H
@@ -88,7 +88,12 @@ OLY_TURN(f64, double, 8, transpose_8x8, uint64_t)
                 }                                                                                                      \
             }                                                                                                          \
     }
+#ifdef OLY_HAS_LONG_TILES
 BLOCKS(f32, float, 16)
 BLOCKS(f64, double, 8)
+#else
+BLOCKS(f32, float, 8)
+BLOCKS(f64, double, 4)
+#endif
 #endif
 #endif

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#ifdef OLY_HAS_TILES
+#ifdef OLY_HAS_LONG_TILES
 #include "cpu/matrix_registers.h"
 
 #define SIDE   OLY_BYTES_SIDE /* rows and columns of a block */

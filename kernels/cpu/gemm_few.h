@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large products of a matrix with few vectors, with AVX-512: they read the matrix once, as fast as memory allows. Dot products are
+/* Large products of a matrix with few vectors, with AVX-512 or AVX2: they read the matrix once, as fast as memory allows. Dot products are
  * summed in lanes along the dense rows of the matrix, FEW_DEPTH elements at a time; lanes are added in a tree. Products with one vector, too, of
  * any size. For gemm.c alone. */
 #ifndef OLY_CPU_GEMM_FEW_H
@@ -11,6 +11,15 @@
 #define FEW_DEPTH   1024 /* so that a part of all vectors stays in the first cache */
 
 #define FEW_SUMS 16
+#ifdef OLY_HAS_LONG_TILES
+#define FEW_LANES    16 /* of float32 */
+#define FEW_TOGETHER 8  /* vectors that two rows are multiplied with in registers */
+#define ONE_TOGETHER 16 /* rows that one vector is multiplied with */
+#else
+#define FEW_LANES    8
+#define FEW_TOGETHER 4
+#define ONE_TOGETHER 8
+#endif
 
 /* The lanes of each of 16 sums, added in a tree. */
 #define ADD_LANES(s, T, lanes)                                                                                         \
@@ -24,32 +33,35 @@
                     turned[j][v] = turned[2 * j][v] + turned[2 * j + 1][v];                                            \
         memcpy(sums, turned[0], sizeof turned[0]);                                                                     \
     }
-ADD_LANES(f32, float, 16)
-ADD_LANES(f64, double, 8)
+ADD_LANES(f32, float, FEW_LANES)
+ADD_LANES(f64, double, FEW_LANES / 2)
 
 /* Two rows, `columns` elements of each, times all vectors: 16 sums. */
 #define FEW(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                        \
     static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int64_t row, const T *x,             \
                                                                    const T *y, const T *vectors, T *sums)                \
     {                                                                                                                    \
-        V first[FEW_VECTORS], second[FEW_VECTORS];                                                                       \
-        _Pragma("GCC unroll 8") for (int v = 0; v < FEW_VECTORS; v++) first[v] = second[v] = ZERO();                     \
-        for (int64_t l = 0; l < columns; l += (lanes)) {                                                                 \
-            const M some = (M)(columns - l >= (lanes) ? (M)-1 : (M)-1 >> ((lanes) - (columns - l)));                     \
-            const V of_x = LOAD(some, x + l), of_y = LOAD(some, y + l);                                                  \
-            __builtin_prefetch(x + 2 * row +                                                                             \
-                               l); /* the next two rows: parts of rows are too short for the processor to find out */    \
-            __builtin_prefetch(y + 2 * row + l);                                                                         \
-            _Pragma("GCC unroll 8") for (int v = 0; v < FEW_VECTORS; v++)                                                \
-            {                                                                                                            \
-                const V with = LOAD((M)-1, vectors + v * FEW_DEPTH + l);                                                 \
-                first[v] = FUSED(of_x, with, first[v]);                                                                  \
-                second[v] = FUSED(of_y, with, second[v]);                                                                \
-            }                                                                                                            \
-        }                                                                                                                \
         T lane[FEW_SUMS][lanes] __attribute__((aligned(64)));                                                            \
-        memcpy(lane, first, sizeof first);                                                                               \
-        memcpy(lane + FEW_VECTORS, second, sizeof second);                                                               \
+        for (int from = 0; from < FEW_VECTORS; from += FEW_TOGETHER) {                                                   \
+            V first[FEW_TOGETHER], second[FEW_TOGETHER];                                                                 \
+            _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++) first[v] = second[v] = ZERO();                \
+            for (int64_t l = 0; l < columns; l += (lanes)) {                                                             \
+                const M some = (M)TILE_FIRST(lanes, columns - l);                                                        \
+                const V of_x = LOAD(some, x + l), of_y = LOAD(some, y + l);                                              \
+                if (from == 0) { /* the next two rows: parts of rows are too short for the processor to find out */      \
+                    __builtin_prefetch(x + 2 * row + l);                                                                 \
+                    __builtin_prefetch(y + 2 * row + l);                                                                 \
+                }                                                                                                        \
+                _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++)                                           \
+                {                                                                                                        \
+                    const V with = LOAD((M)TILE_ALL(lanes), vectors + (from + v) * FEW_DEPTH + l);                       \
+                    first[v] = FUSED(of_x, with, first[v]);                                                              \
+                    second[v] = FUSED(of_y, with, second[v]);                                                            \
+                }                                                                                                        \
+            }                                                                                                            \
+            memcpy(lane + from, first, sizeof first);                                                                    \
+            memcpy(lane + FEW_VECTORS + from, second, sizeof second);                                                    \
+        }                                                                                                                \
         add_lanes_##s(lane[0], sums);                                                                                    \
     }                                                                                                                    \
     /* out[i * out_row + v * out_column] = row i of the matrix times vector v; element l of which is [v * vector +     \
@@ -92,8 +104,13 @@ ADD_LANES(f64, double, 8)
             return false;                                                                                                \
         return true;                                                                                                     \
     }
+#ifdef OLY_HAS_LONG_TILES
 FEW(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _mm512_setzero_ps)
 FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
+#else
+FEW(f32, float, __m256, uint8_t, 8, tile_load_f32, _mm256_fmadd_ps, _mm256_setzero_ps)
+FEW(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_setzero_pd)
+#endif
 
 /* Dot products of one vector with dense rows, sixteen rows side by side, in lanes that are added in a tree. */
 #define ONE_MOST 8192 /* elements of a vector that is not dense: it is copied */
@@ -101,24 +118,26 @@ FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _
     static void sixteen_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)       \
     {                                                                                                                  \
         enum { AHEAD = 256 / sizeof(T) }; /* sixteen streams are more than processors follow */                        \
-        const T *at[FEW_SUMS];                                                                                         \
-        V sum[FEW_SUMS];                                                                                               \
-        _Pragma("GCC unroll 16") for (int r = 0; r < FEW_SUMS; r++)                                                    \
-        {                                                                                                              \
-            at[r] = y + (r < rows ? r : rows - 1) * row;                                                               \
-            sum[r] = ZERO();                                                                                           \
-        }                                                                                                              \
-        for (int64_t l = 0; l < k; l += (lanes)) {                                                                     \
-            const M some = (M)(k - l >= (lanes) ? (M)-1 : (M)-1 >> ((lanes) - (k - l)));                               \
-            const V with = LOAD(some, x + l);                                                                          \
-            _Pragma("GCC unroll 16") for (int r = 0; r < FEW_SUMS; r++)                                                \
-            {                                                                                                          \
-                sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                                   \
-                __builtin_prefetch(at[r] + l + AHEAD);                                                                 \
-            }                                                                                                          \
-        }                                                                                                              \
         T lane[FEW_SUMS][lanes] __attribute__((aligned(64))), sums[FEW_SUMS];                                          \
-        memcpy(lane, sum, sizeof sum);                                                                                 \
+        for (int from = 0; from < FEW_SUMS; from += ONE_TOGETHER) {                                                    \
+            const T *at[ONE_TOGETHER];                                                                                 \
+            V sum[ONE_TOGETHER];                                                                                       \
+            _Pragma("GCC unroll 16") for (int r = 0; r < ONE_TOGETHER; r++)                                            \
+            {                                                                                                          \
+                at[r] = y + (from + r < rows ? from + r : rows - 1) * row;                                             \
+                sum[r] = ZERO();                                                                                       \
+            }                                                                                                          \
+            for (int64_t l = 0; l < k && from < rows; l += (lanes)) {                                                  \
+                const M some = (M)TILE_FIRST(lanes, k - l);                                                            \
+                const V with = LOAD(some, x + l);                                                                      \
+                _Pragma("GCC unroll 16") for (int r = 0; r < ONE_TOGETHER; r++)                                        \
+                {                                                                                                      \
+                    sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                               \
+                    __builtin_prefetch(at[r] + l + AHEAD);                                                             \
+                }                                                                                                      \
+            }                                                                                                          \
+            memcpy(lane + from, sum, sizeof sum);                                                                      \
+        }                                                                                                              \
         add_lanes_##s(lane[0], sums);                                                                                  \
         for (int r = 0; r < rows; r++)                                                                                 \
             out[r * step] = sums[r];                                                                                   \
@@ -137,7 +156,12 @@ FEW(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _
                              y + i * row, row, out + i * step, step);                                                  \
         return true;                                                                                                   \
     }
+#ifdef OLY_HAS_LONG_TILES
 ONE(f32, float, __m512, __mmask16, 16, _mm512_maskz_loadu_ps, _mm512_fmadd_ps, _mm512_setzero_ps)
 ONE(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _mm512_setzero_pd)
+#else
+ONE(f32, float, __m256, uint8_t, 8, tile_load_f32, _mm256_fmadd_ps, _mm256_setzero_ps)
+ONE(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_setzero_pd)
+#endif
 #endif
 #endif

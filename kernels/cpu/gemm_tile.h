@@ -5,7 +5,7 @@
 #define OLY_CPU_GEMM_TILE_H
 #include "cpu/gemm_real_tiles.h"
 
-#ifdef OLY_HAS_TILES
+#ifdef OLY_HAS_LONG_TILES
 #define TILE_WRAPPED(sum, x, y) _mm512_add_epi32(sum, _mm512_mullo_epi32(x, y))
 #define TILE_PAIRS(sum, x, y)   _mm512_add_epi32(sum, _mm512_madd_epi16(x, y))
 OLY_TILES(uint32_t, uint32_t, __m512i, __mmask16, 16, TILE_SET_32, _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32,
@@ -25,6 +25,18 @@ static void tiles_of_pairs(const tiles *p, const uint32_t *a, const uint32_t *b,
 {
     (__builtin_cpu_supports("avx512vnni") ? tiles_dot_pairs : tiles_pairs)(p, a, b, c);
 }
+#elif defined(OLY_HAS_TILES)
+#define TILE_WRAPPED(sum, x, y) _mm256_add_epi32(sum, _mm256_mullo_epi32(x, y))
+#define TILE_PAIRS(sum, x, y)   _mm256_add_epi32(sum, _mm256_madd_epi16(x, y))
+OLY_TILES(uint32_t, uint32_t, __m256i, uint8_t, 8, TILE_SET_32, tile_load_32, tile_store_32, TILE_WRAPPED)
+OLY_TILES(pairs, uint32_t, __m256i, uint8_t, 8, TILE_SET_32, tile_load_32, tile_store_32, TILE_PAIRS)
+static void tiles_of_pairs(const tiles *p, const uint32_t *a, const uint32_t *b, uint32_t *c)
+{
+    tiles_pairs(p, a, b, c);
+}
+#endif
+
+#ifdef OLY_HAS_TILES
 
 /* A piece of a matrix, dense: to[y * width + x] = from[y * row + x * column]. */
 #define OLY_PACK(s, T)                                                                                                 \

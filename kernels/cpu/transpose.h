@@ -193,7 +193,8 @@ static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, cons
             for (int64_t x = 0; x < columns; x += (side))                                                              \
                 block(columns - x < (side) ? (int)(columns - x) : (side), (bits *)(to + x * to_row + y), to_row,       \
                       (const bits *)(from + y * from_row + x), from_row);                                              \
-        for (; y < rows; y++)                                                                                          \
+        const int64_t end = y + rows % (side); /* so compilers know that there may be none */                          \
+        for (; y < end; y++)                                                                                           \
             for (int64_t x = 0; x < columns; x++)                                                                      \
                 to[x * to_row + y] = from[y * from_row + x];                                                           \
     }
