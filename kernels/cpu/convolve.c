@@ -97,7 +97,7 @@ static int pieces_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, 
 
 /* -- features side by side ---------------------------------------------------------------------------------------------- */
 
-#ifdef OLY_HAS_VECTOR_TRANSPOSE
+#ifdef OLY_HAS_TRANSPOSE
 /* Where positions [first, first + n) of the result's box read the operand for one tap; -1: padding. */
 static void places_of_tap(const oly_slide *s, const int64_t *tap, int64_t first, int64_t n, int64_t *offset)
 {
@@ -128,6 +128,7 @@ static void places_of_tap(const oly_slide *s, const int64_t *tap, int64_t first,
 static void turn_features(int features, const float *x, int64_t feature, const int64_t *offset, float *to,
                           int64_t apart)
 {
+#ifdef OLY_HAS_VECTOR_TRANSPOSE
     const __mmask16 some = (__mmask16)(0xffff >> (16 - features));
     __m512 v[16];
     for (int k = 0; k < 16; k++)
@@ -138,6 +139,13 @@ static void turn_features(int features, const float *x, int64_t feature, const i
         _mm512_store_ps(turned[k], v[k]);
     for (int k = 0; k < features; k++)
         _mm512_storeu_ps(to + k * apart, _mm512_load_ps(turned[k]));
+#else
+    float rows[16][16];
+    for (int k = 0; k < 16; k++)
+        for (int i = 0; i < features; i++)
+            rows[k][i] = offset[k] < 0 ? 0 : x[offset[k] + feature + i];
+    transpose_16(features, (uint32_t *)to, apart, (const uint32_t *)rows[0], 16);
+#endif
 }
 
 /* Rows [from, from + depth) of the strip's matrix, of an operand whose features are side by side, as images with the channels last: all
@@ -273,7 +281,7 @@ static void find_group(block *b, int64_t group)
     b->seen_feature = (of_batch ? 0 : group * w->size[1]) + w->origin[1] - x->origin[1];
 }
 
-#ifdef OLY_HAS_LONG_TILES
+#ifdef OLY_HAS_TILES
 static void run_batches(block *b, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
                         int n_chunks)
 {
@@ -313,7 +321,7 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
     /* strips of about the same length, whole vectors */
     int64_t each = d.strips > 0 ? ((d.places + d.strips - 1) / d.strips + 15) / 16 * 16 : STRIP;
     b.depth = in[1] ? t->in[1].extent[1] * b.slide.taps : 0;
-#ifdef OLY_HAS_LONG_TILES
+#ifdef OLY_HAS_TILES
     if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
         run_batches(&b, &d, in, out, chunk, n_chunks);
         return;

@@ -8,7 +8,7 @@
 #include "cpu/gemm_real_tiles.h"
 #include "cpu/transpose.h"
 
-#ifdef OLY_HAS_LONG_TILES
+#ifdef OLY_HAS_TILES
 enum { BATCHES = 48, BATCH_LINE = BATCHES + 16, FEW_PLACES = 32, FEWEST_BATCHES = 16 };
 
 static bool are_batches(const oly_local_task *t, const oly_convolve_blocks *d, int64_t depth)
