@@ -256,7 +256,7 @@ typedef struct oly_step {
             int n_arrivals;
             const oly_arrival *arrivals; /* what the exchange receives, in a transfer between layouts */
             int n_departures;
-            const oly_arrival *departures; /* what it sends, in a reduce-scatter */
+            const oly_arrival *departures; /* what it sends, in a transfer between layouts; NULL: unknown */
         } move;
         struct {
             oly_combiner combiner;

@@ -258,24 +258,26 @@ oly_status oly_note_transfer(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
-/* Notes what arrives from other processes, for overlap.c. */
-static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
+/* Notes what arrives from other processes, and what is sent to them, for overlap.c and direct_reads.c. */
+static oly_status note_boxes(int n, const mover *movers, oly_step *s)
 {
-    int total = 0;
+    int total[2] = {0};
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].remotes.n; j++)
-            total += !movers[k].remotes.remote[j].sending;
-    oly_arrival *arrivals = oly_arena_take_raw(&movers[0].p->plan->arena, sizeof *arrivals * (size_t)(total + 1));
-    OLY_PLAN_CHECK(arrivals);
+            total[movers[k].remotes.remote[j].sending]++;
+    oly_arrival *arrivals = oly_arena_take_raw(&movers[0].p->plan->arena, sizeof *arrivals * (size_t)(total[0] + 1));
+    oly_arrival *departures =
+        oly_arena_take_raw(&movers[0].p->plan->arena, sizeof *departures * (size_t)(total[1] + 1));
+    OLY_PLAN_CHECK(arrivals ? departures : NULL);
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].remotes.n; j++) {
             const remote *r = &movers[k].remotes.remote[j];
-            if (r->sending)
-                continue;
-            arrivals[s->move.n_arrivals].peer = r->peer;
-            oly_place_remote(&movers[k], r, &arrivals[s->move.n_arrivals++].piece);
+            oly_arrival *noted = r->sending ? &departures[s->move.n_departures++] : &arrivals[s->move.n_arrivals++];
+            noted->peer = r->peer;
+            oly_place_remote(&movers[k], r, &noted->piece);
         }
     s->move.arrivals = arrivals;
+    s->move.departures = departures;
     return OLY_OK;
 }
 
@@ -348,7 +350,7 @@ static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
     }
     OLY_TRY(describe(n, movers, s));
     if (exchange)
-        OLY_TRY(later ? oly_note_outline_arrivals(n, movers, s) : note_arrivals(n, movers, s));
+        OLY_TRY(later ? oly_note_outline_arrivals(n, movers, s) : note_boxes(n, movers, s));
     return OLY_OK;
 }
 

@@ -22,7 +22,7 @@ typedef struct margins {
     oly_block *block;
     int k, from, to;                     /* the step; slots */
     int n_readers, reader[MOST_READERS]; /* elementwise steps */
-    int n_copiers, copier[MOST_READERS]; /* steps that copy from the larger blocks */
+    int n_copiers, copier[MOST_READERS]; /* steps that copy, or send, parts of the larger blocks */
     int n_writers, writer[MOST_WRITERS]; /* other steps that write margins */
     oly_copy_work *own; /* [n_devices] a copy of all of the device's block that is copied; extent 0: nothing is */
     const oly_copy_work **block_copy; /* [n_devices] not a transfer: the copy that `own` is */
@@ -117,7 +117,8 @@ static bool writes_box(const oly_copy_work *c)
 {
     int last = c->task.rank - 1;
     for (int d = 0; d <= last; d++)
-        if (c->task.extent[d] < 1 || (c->task.extent[d] > 1 && c->task.from_stride[d] == 0) || c->task.to_stride[d] < 1 ||
+        if (c->task.extent[d] < 1 || (c->task.extent[d] > 1 && c->task.from_stride[d] == 0) ||
+            c->task.to_stride[d] < 1 ||
             (d < last && c->task.to_stride[d] < c->task.to_stride[d + 1] * c->task.extent[d + 1]))
             return false;
     return last >= 0 && c->task.to_stride[last] == 1;
@@ -289,7 +290,8 @@ static oly_status find_readers(margins *m, bool *found)
             return OLY_OK;
         if (!x.reads)
             continue;
-        if (s->kind == OLY_STEP_MOVE && !s->exchange && !s->second && m->n_copiers < MOST_READERS) {
+        if (s->kind == OLY_STEP_MOVE && (!s->exchange || s->move.departures) && !s->second && !s->starts &&
+            m->n_copiers < MOST_READERS) {
             m->copier[m->n_copiers++] = j;
             continue;
         }
@@ -462,16 +464,33 @@ static bool widen(const oly_copy_work *own, const oly_tile_work *w, const oly_pl
     return true;
 }
 
-/* The same for a copy from the larger block, as for a step that loads its box. */
-static bool widen_by_copies(const oly_copy_work *own, const oly_step *s, shell *to)
+/* The same for a box that is copied or sent. */
+static bool widen_by_box(const oly_copy_work *own, int rank, const int64_t *extent, const int64_t *stride,
+                         int64_t offset, shell *to)
+{
+    oly_tile_work box = {.box.rank = rank};
+    oly_place from = {.base = own->to.base, .offset = offset};
+    for (int d = 0; d < rank; d++) {
+        if (extent[d] == 0)
+            return true;
+        box.box.extent[d] = extent[d];
+        from.stride[d] = stride[d];
+    }
+    return widen(own, &box, &from, to);
+}
+
+static bool widen_by_copier(const oly_copy_work *own, const oly_step *s, shell *to)
 {
     for (int k = 0; k < s->move.n_copies; k++) {
         const oly_copy_work *c = &s->move.copies[k];
-        oly_tile_work box = {.box.rank = c->task.rank};
-        oly_place from = c->from;
-        memcpy(box.box.extent, c->task.extent, sizeof c->task.extent);
-        memcpy(from.stride, c->task.from_stride, sizeof c->task.from_stride);
-        if (c->from.base == own->to.base && oly_copied_elements(1, c) > 0 && !widen(own, &box, &from, to))
+        if (c->from.base == own->to.base &&
+            !widen_by_box(own, c->task.rank, c->task.extent, c->task.from_stride, c->from.offset, to))
+            return false;
+    }
+    for (int k = 0; k < s->move.n_departures; k++) {
+        const oly_piece *piece = &s->move.departures[k].piece;
+        if (piece->buffer == own->to.base &&
+            !widen_by_box(own, piece->rank, piece->extent, piece->stride, piece->offset, to))
             return false;
     }
     return true;
@@ -483,7 +502,7 @@ static bool finds_shell(const margins *m, int device, const parts *made, shell *
     *to = (shell){{0}, {0}};
     memcpy(to->hi, own->task.extent, sizeof to->hi);
     for (int k = 0; k < m->n_copiers; k++)
-        if (!widen_by_copies(own, &m->block->steps[m->copier[k]], to))
+        if (!widen_by_copier(own, &m->block->steps[m->copier[k]], to))
             return false;
     for (int r = 0; r < m->n_readers; r++)
         for (int k = 0; k < made[r].n; k++) {
@@ -590,7 +609,9 @@ static oly_status replace(const margins *m, const parts *made, oly_copy_work *co
     }
     b->steps = steps;
     b->n_steps = b->capacity = n;
-    oly_slot *from = &p->plan->slots[m->from]; /* numbers are made anew after all of the block: until then it is known who reads it */
+    oly_slot *from =
+        &p->plan
+             ->slots[m->from]; /* numbers are made anew after all of the block: until then it is known who reads it */
     for (int r = 0; r < m->n_readers; r++) {
         int number = made[r].step[0].number;
         from->last = number > from->last ? number : from->last;
@@ -667,8 +688,8 @@ static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
     for (int k = b->n_steps - 1; k >= 0; k--) { /* what is copied twice is then read where it was first */
         const oly_step *s = &b->steps[k];
-        if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 && !s->second &&
-            !s->starts)
+        if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 &&
+            !s->second && !s->starts)
             OLY_TRY(read_directly(p, b, k, changed));
     }
     return OLY_OK;
