@@ -632,12 +632,28 @@ static oly_status make_parts(const margins *m, int reader, parts *to, bool *fits
     return OLY_OK;
 }
 
+/* Would a reduction compute a reader's group itself (fused_reductions.c)? A whole one is simpler then. */
+static bool is_reduced(const margins *m, const oly_step *s)
+{
+    const oly_plan *plan = m->p->plan;
+    for (const oly_step *r = s + 1; r < m->block->steps + m->block->n_steps; r++)
+        for (int d = 0; r->kind == OLY_STEP_REDUCE && d < plan->n_devices; d++)
+            for (int k = 0; r->reduce.device[d].has_work && s->tile.device[d].has_work && k < s->tile.program.n_stores;
+                 k++)
+                if (s->tile.device[d].stores[k].base == r->reduce.device[d].in.base)
+                    return true;
+    return false;
+}
+
 /* Do copies of blocks that are not made take longer than parts beside the inner ones? */
 static bool pays(const margins *m)
 {
     const oly_plan *plan = m->p->plan;
     double bytes = 0, seconds = 0;
-    if (m->block->steps[m->k].transfer || oly_direct_reads_least <= 1)
+    bool counts = !m->block->steps[m->k].transfer;
+    for (int r = 0; r < m->n_readers && !counts; r++)
+        counts = is_reduced(m, &m->block->steps[m->reader[r]]);
+    if (!counts || oly_direct_reads_least <= 1)
         return true;
     for (int d = 0; d < plan->n_devices; d++)
         if (m->own[d].task.rank > 0)
