@@ -197,7 +197,7 @@ static void drawn_programs(void **state)
             split +=
                 count_of("elementwise", -1, &p, in) > count_of("elementwise", OLY_OPTIMISATION_STEP_SPLITTING, &p, in);
         }
-    assert_true(oly_process_count() > 1 || (fewer * 10 > count && split * 5 > count));
+    assert_true(oly_process_count() > 1 || (fewer * 20 > count && split * 5 > count));
     oly_finalize();
 }
 
