@@ -10,7 +10,8 @@
 #define FEW_VECTORS 8
 #define FEW_DEPTH   1024 /* so that a part of all vectors stays in the first cache */
 
-#define FEW_SUMS 16
+#define FEW_SUMS     16
+#define FEW_LEAST(T) (512 / (int64_t)sizeof(T)) /* elements of a row: shorter ones are summed as on every processor */
 #ifdef OLY_HAS_LONG_TILES
 #define FEW_LANES    16 /* of float32 */
 #define FEW_TOGETHER 8  /* vectors that two rows are multiplied with in registers */
@@ -94,7 +95,7 @@ ADD_LANES(f64, double, FEW_LANES / 2)
     /* False: it is not such a product. */                                                                               \
     static bool try_few_##s(const product *p, const T *a, const T *b, T *c)                                              \
     {                                                                                                                    \
-        if (p->k < 8 * (lanes))                                                                                          \
+        if (p->k < FEW_LEAST(T))                                                                                         \
             return false;                                                                                                \
         if (p->n <= FEW_VECTORS && p->a_column == 1)                                                                     \
             few_##s(p->m, (int)p->n, p->k, a, p->a_row, b, p->b_column, p->b_row, c, p->c_row, 1);                       \
@@ -147,7 +148,7 @@ FEW(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
                             int64_t step)                                                                              \
     {                                                                                                                  \
         T dense[ONE_MOST];                                                                                             \
-        if (k < 8 * (lanes) || (x_stride != 1 && k > ONE_MOST))                                                        \
+        if (k < FEW_LEAST(T) || (x_stride != 1 && k > ONE_MOST))                                                       \
             return false;                                                                                              \
         for (int64_t l = 0; l < k && x_stride != 1; l++)                                                               \
             dense[l] = x[l * x_stride];                                                                                \

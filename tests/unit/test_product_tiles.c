@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: ranks=1  Products in registers (AVX-512) have the bits of the plain loops: any shape, any strides, NaN and signed zeros,
+/* run: ranks=1  Products in registers (AVX2, AVX-512) have the bits of the plain loops: any shape, any strides, NaN and signed zeros,
  * integers that fit 16 bits and integers that do not. Large ones that are narrow in one direction, too, and those with few vectors
  * have the values of any order. */
 #include "kernel.h"
 #include "check.h"
 #include "core/error.h"
+#include "core/narrow.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROOM = 1 << 17, PRODUCTS = 400 };
 static uint64_t seed = 1;
-static double memory_a[ROOM], memory_b[ROOM], memory_c[ROOM], memory_d[ROOM];
+static double memory_a[ROOM], memory_b[ROOM], memory_c[ROOM], memory_d[ROOM], first[ROOM];
 
 static int64_t draw(int64_t below)
 {
@@ -81,14 +82,87 @@ static void compute(const char *isa, const oly_gemm_task *t, void *c)
         oly_gemm_run(t, memory_a, memory_b, c, k, chunks);
 }
 
+/* From left to right, each term fused and rounded once; sums of a single product keep the sign of zero. */
+static void plain_loops(const oly_gemm_task *t, int64_t a, int64_t b, void *c, int64_t at)
+{
+    double sum = t->k == 1 ? -0.0 : 0;
+    uint32_t whole = 0;
+    for (int64_t l = 0; l < t->k; l++, a += t->a_column, b += t->b_row)
+        switch (t->dtype) {
+        case OLY_FLOAT32: sum = fmaf(((float *)memory_a)[a], ((float *)memory_b)[b], (float)sum); break;
+        case OLY_FLOAT64: sum = fma(memory_a[a], memory_b[b], sum); break;
+        case OLY_INT32: whole += ((uint32_t *)memory_a)[a] * ((uint32_t *)memory_b)[b]; break;
+        default:
+            sum = fmaf(oly_float_of_bfloat(((uint16_t *)memory_a)[a]), oly_float_of_bfloat(((uint16_t *)memory_b)[b]),
+                       (float)sum);
+        }
+    switch (t->dtype) {
+    case OLY_FLOAT32: ((float *)c)[at] = (float)sum; break;
+    case OLY_FLOAT64: ((double *)c)[at] = sum; break;
+    case OLY_INT32: ((uint32_t *)c)[at] = whole; break;
+    default: ((uint16_t *)c)[at] = oly_bfloat_of_float((float)sum);
+    }
+}
+
+/* Are they the same bits, or both NaN? */
+static bool is_same(oly_dtype dtype, const void *x, const void *y, int64_t at)
+{
+    switch (dtype) {
+    case OLY_FLOAT32: {
+        float a = ((const float *)x)[at], b = ((const float *)y)[at];
+        return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+    }
+    case OLY_FLOAT64: {
+        double a = ((const double *)x)[at], b = ((const double *)y)[at];
+        return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+    }
+    case OLY_INT32: return ((const int32_t *)x)[at] == ((const int32_t *)y)[at];
+    default: {
+        float a = oly_float_of_bfloat(((const uint16_t *)x)[at]), b = oly_float_of_bfloat(((const uint16_t *)y)[at]);
+        return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+    }
+    }
+}
+
+static void check_loops(const oly_gemm_task *t, const char *isa, const void *got)
+{
+    bool dots = (t->m == 1 && t->b_row == 1) || (t->n < 4 && t->a_column == 1); /* several sums side by side */
+    memset(memory_c, 0x55, sizeof memory_c);
+    for (int64_t batch = 0; batch < t->batch; batch++)
+        for (int64_t i = 0; i < t->m; i++)
+            for (int64_t j = 0; j < t->n; j++)
+                plain_loops(t, batch * t->a_batch + i * t->a_row, batch * t->b_batch + j * t->b_column, memory_c,
+                            batch * t->c_batch + i * t->c_row + j);
+    for (int64_t at = 0; at < t->batch * t->c_batch && !(dots && t->dtype >= OLY_FLOAT32); at++)
+        if (!is_same(t->dtype, got, memory_c, at))
+            fail_msg("type %d, %d x %d x %d, strides %d %d, %d %d: element %d differs with %s", (int)t->dtype,
+                     (int)t->m, (int)t->n, (int)t->k, (int)t->a_row, (int)t->a_column, (int)t->b_row, (int)t->b_column,
+                     (int)at, isa);
+}
+
+/* Instruction sets with products in registers, as far as this processor has them: how many. */
+static int with_tiles(const char *isas[2])
+{
+    static const char *const all[] = {"avx2", "avx512"};
+    int n = 0;
+    for (int k = 0; k < 2; k++)
+        if (oly_kernels_choose(all[k]) == OLY_OK)
+            isas[n++] = all[k];
+        else
+            oly_drop_message();
+    if (n == 0) {
+        print_message("skipped: this processor has neither AVX2 nor AVX-512\n");
+        skip();
+    }
+    return n;
+}
+
 static void products_have_the_bits_of_plain_loops(void **state)
 {
     static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT32, OLY_BFLOAT16};
+    const char *isas[2];
+    const int n_isas = with_tiles(isas);
     (void)state;
-    if (oly_kernels_choose("avx512") != OLY_OK) {
-        oly_drop_message();
-        skip();
-    }
     for (int k = 0; k < PRODUCTS; k++) {
         oly_dtype dtype = dtypes[k % 4];
         oly_gemm_task t = drawn(dtype);
@@ -97,10 +171,13 @@ static void products_have_the_bits_of_plain_loops(void **state)
             continue; /* OpenBLAS */
         fill(dtype, memory_a, 3 * (t.m + 2) * (t.k + 2), some);
         fill(dtype, memory_b, 3 * (t.n + 2) * (t.k + 2), some);
-        compute("avx2", &t, memory_c);
-        compute("avx512", &t, memory_d);
-        if (memcmp(memory_c, memory_d, sizeof memory_c) != 0)
-            fail_msg("product %d of type %d, %d x %d x %d, differs", k, (int)dtype, (int)t.m, (int)t.n, (int)t.k);
+        for (int i = 0; i < n_isas; i++) {
+            compute(isas[i], &t, i == 0 ? first : memory_d);
+            check_loops(&t, isas[i], i == 0 ? first : memory_d);
+            if (i > 0 && memcmp(first, memory_d, sizeof memory_d) != 0) /* NaN, too, and dot products */
+                fail_msg("product %d of type %d, %d x %d x %d, differs with %s", k, (int)dtype, (int)t.m, (int)t.n,
+                         (int)t.k, isas[i]);
+        }
     }
     assert_int_equal(oly_kernels_choose(""), OLY_OK);
 }
@@ -197,18 +274,18 @@ static void check_large(const oly_gemm_task *t)
 
 static void narrow_products_are_summed_in_their_order(void **state)
 {
+    const char *isas[2];
+    const int n_isas = with_tiles(isas);
     (void)state;
-    if (oly_kernels_choose("avx512") != OLY_OK) {
-        oly_drop_message();
-        print_message("skipped: this processor has no AVX-512\n");
-        skip();
-    }
     int n = 0;
     for (int k = 0; k < PRODUCTS; k++) {
         oly_gemm_task t = drawn_narrow(k % 2 ? OLY_FLOAT32 : OLY_FLOAT64);
         if (t.m < 4 || t.n < 4 || t.k < 2 || t.m * t.n * t.k < 32 * 32 * 32)
             continue;
-        check_large(&t);
+        for (int i = 0; i < n_isas; i++) {
+            assert_int_equal(oly_kernels_choose(isas[i]), OLY_OK);
+            check_large(&t);
+        }
         n++;
     }
     assert_true(n > PRODUCTS / 4);
