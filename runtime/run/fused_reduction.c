@@ -6,7 +6,7 @@
 #include "run/compiled_groups.h"
 #include <string.h>
 
-enum { ENOUGH_CHUNKS = 16 }; /* of the reduction, whatever the group by itself would have */
+enum { ENOUGH_CHUNKS = 16 };       /* of the reduction, whatever the group by itself would have */
 static const double MOSTLY = 0.75; /* of the operand, where parts of the group, its margins, are columns */
 
 /* Does the group read by rows? What is transposed is read in blocks, which need a box that is large in both directions. */
@@ -109,7 +109,8 @@ static void compute_group(void *const *base, const group_here *g, const int64_t 
     take_places(base, p->n_loads, g->work->loads, p->load_dtype, box.rank, first, loads);
     take_places(base, p->n_stores, g->work->stores, p->store_dtype, box.rank, first, stores);
     for (int d = box.rank - 1; d >= 0; d--) {
-        out += (g->begin[d] + first[d] - low[d]) * stride * (int64_t)oly_dtype_size((oly_dtype)p->store_dtype[g->operand]);
+        out +=
+            (g->begin[d] + first[d] - low[d]) * stride * (int64_t)oly_dtype_size((oly_dtype)p->store_dtype[g->operand]);
         box.origin[d] += first[d];
         box.extent[d] = n[d];
         stores[g->operand].stride[d] = stride;

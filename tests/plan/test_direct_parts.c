@@ -12,7 +12,26 @@
 #include <stdlib.h>
 
 enum { ROWS = 48, COLUMNS = 40, MOST = 5, USUAL = 60 };
-enum { INNER, ROW, TWICE, JOINED, STACKED, PADDED, GAPS, BRANCHED, WIDE, SHIFTED, FLIPPED, SUMMED, FRAMED, LOPSIDED, WRAPPED, NORM, SPREAD, SHAPES };
+enum {
+    INNER,
+    ROW,
+    TWICE,
+    JOINED,
+    STACKED,
+    PADDED,
+    GAPS,
+    BRANCHED,
+    WIDE,
+    SHIFTED,
+    FLIPPED,
+    SUMMED,
+    FRAMED,
+    LOPSIDED,
+    WRAPPED,
+    NORM,
+    SPREAD,
+    SHAPES
+};
 
 typedef struct drawn {
     int n, shape[MOST], number[MOST], loop; /* loop: 0 none, 1 counted, 2 with a condition */
