@@ -162,7 +162,7 @@ void oly_run_fused(void *const *base, const oly_step *reduce, int device, int ch
 {
     const oly_reduce_work *r = &reduce->reduce.device[device];
     groups_here all = {.base = base};
-    int64_t origin[OLY_MAX_RANK];
+    int64_t origin[OLY_MAX_RANK] = {0};
     const oly_reduce_source source = {compute, expect, &all};
     for (int k = 0; k < oly_operand_steps(reduce); k++) {
         const oly_step *step = oly_operand_step(reduce, k);
