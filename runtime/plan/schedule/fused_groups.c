@@ -39,7 +39,6 @@ void oly_group_take(oly_plan *plan, oly_step *group, int number)
 typedef struct conflict {
     const oly_plan *plan;
     const oly_step *group;
-    int slot;
     bool found;
 } conflict;
 
@@ -89,17 +88,24 @@ oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, cons
     return NULL;
 }
 
-static void look_for_writer(void *context, int slot, bool writes)
+/* -- divided groups ----------------------------------------------------------------------------------------------------- */
+
+typedef struct written_slot {
+    int slot;
+    bool found;
+} written_slot;
+
+static void look_for_slot(void *context, int slot, bool writes)
 {
-    conflict *c = context;
-    c->found = c->found || (writes && slot == c->slot);
+    written_slot *w = context;
+    w->found = w->found || (writes && slot == w->slot);
 }
 
 static bool writes_slot(const oly_plan *plan, const oly_step *s, int slot)
 {
-    conflict c = {.plan = plan, .slot = slot};
-    oly_step_effects(plan, s, look_for_writer, &c);
-    return c.found;
+    written_slot w = {.slot = slot};
+    oly_step_effects(plan, s, look_for_slot, &w);
+    return w.found;
 }
 
 int oly_group_parts_before(const oly_plan *plan, const oly_block *b, int k, int slot,
