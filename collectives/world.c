@@ -16,6 +16,7 @@
 #include "core/text.h"
 #include "environment.h"
 #include "meeting.h"
+#include "start_fence.h"
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -131,6 +132,8 @@ static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
     int provided;
     oly_watch_block("MPI_Init", oly_place_text("oly_init", place, sizeof place));
     int code = MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    if (code == MPI_SUCCESS)
+        oly_start_fence();
     oly_watch_end();
     if (code != MPI_SUCCESS)
         return oly_mpi_failed("MPI_Init_thread", code);

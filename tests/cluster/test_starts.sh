@@ -122,6 +122,10 @@ fi
 if [ $mpi = open ]; then
     run h1 OLYMPUS_NUM_CPU_DEVICES=1 srun -N 4 --ntasks-per-node 2 "$toy"
     check 'srun: PMIx' is_right 8
+    if "${CC:-cc}" -fPIC -shared tests/cluster/late_fence.c -o "$scratch/late_fence.so" -ldl 2>"$scratch/out"; then
+        run h1 OLYMPUS_NUM_CPU_DEVICES=4 LD_PRELOAD="$scratch/late_fence.so" srun --kill-on-bad-exit=1 -N 2 -n 2 "$toy"
+    fi
+    check 'srun: a process that is late within MPI_Init gets no message there' is_right 2
     run h1 OLYMPUS_NUM_CPU_DEVICES=1 salloc -N 4 -n 8 "$MPIRUN" "$toy"
     check 'salloc: mpirun' is_right 8
     run h1 OLYMPUS_NUM_CPU_DEVICES=2 BUILD="$build" salloc -N 2 -n 4 launch/olyrun "$toy"

@@ -73,7 +73,7 @@ done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
 layer kernels/x86       core/ x86/ machine_code.h table.h kernel.h
-layer collectives       core/ environment.h job_name.h meeting.h own_program.h aware/outcome.h
+layer collectives       core/ environment.h job_name.h meeting.h own_program.h start_fence.h aware/outcome.h
 layer launch            core/
 layer launch/oly        core/ file/ environment.h oly.h
 layer launch/meet       wire.h guard/job_files.h
