@@ -11,13 +11,13 @@ enum {
     OR = X86_OP(1, 1, 0xeb),
     XOR = X86_OP(1, 1, 0xef),
     EQUAL_32 = X86_OP(1, 1, 0x76),
-    EQUAL_64 = X86_OP(1, 2, 0x29),
-    GREATER_32 = X86_OP(1, 1, 0x66),
     GREATER_64 = X86_OP(1, 2, 0x37),
     ADD_64 = X86_OP(1, 1, 0xd4),
     SUB_64 = X86_OP(1, 1, 0xfb),
     LOW_PRODUCT_64 = X86_OP(1, 1, 0xf4), /* of the lower halves */
-    SHIFT_32 = X86_OP(1, 1, 0x72),       /* by a number; the register field says where to */
+    PRODUCT_WORDS = X86_OP(1, 1, 0xd5),
+    SHIFT_WORDS = X86_OP(1, 1, 0x71),
+    SHIFT_32 = X86_OP(1, 1, 0x72), /* by a number; the register field says where to */
     SHIFT_64 = X86_OP(1, 1, 0x73),
     RIGHT = 2,
     LEFT = 6,
@@ -28,6 +28,12 @@ enum {
     FROM_GENERAL = X86_OP(1, 1, 0x6e),
     SPREAD_32 = X86_OP(1, 2, 0x18)
 };
+
+/* By the size of the elements. */
+static const uint32_t equal[] = {
+    [1] = X86_OP(1, 1, 0x74), [2] = X86_OP(1, 1, 0x75), [4] = EQUAL_32, [8] = X86_OP(1, 2, 0x29)};
+static const uint32_t greater[] = {
+    [1] = X86_OP(1, 1, 0x64), [2] = X86_OP(1, 1, 0x65), [4] = X86_OP(1, 1, 0x66), [8] = GREATER_64};
 
 static void on_registers(const written *w, uint32_t op, int to, int x, int y)
 {
@@ -66,7 +72,7 @@ static int mask_of(const written *w, int size)
     if (size == bool_size(w))
         return held;
     narrow = oly_x86_take(w->g, VECTORS);
-    oly_avx2_resize(w->g, narrow, held, bool_size(w), size);
+    oly_avx2_resize(w->g, narrow, held, bool_size(w), size, true);
     return narrow;
 }
 
@@ -74,7 +80,7 @@ static int mask_of(const written *w, int size)
 static void finish_bool(const written *w, int to)
 {
     if (w->size != bool_size(w))
-        oly_avx2_resize(w->g, to, to, w->size, bool_size(w));
+        oly_avx2_resize(w->g, to, to, w->size, bool_size(w), true);
 }
 
 static void write_bools(const written *w, int op)
@@ -119,9 +125,15 @@ static void compare_floats(const written *w, int how, int to, int x, int y)
     emit_immediate(w->g, float_op(w, 0xc2), w->wide, w->bytes, to, x, x86_register(y), how);
 }
 
-/* x > y. Unsigned numbers compare as signed ones do if the highest bits of both are inverted. */
+/* x > y. Unsigned numbers compare as signed ones do if the highest bits of both are inverted; short ones: y is not the larger one. */
 static void compare_whole(const written *w, int to, int x, int y)
 {
+    if (!is_signed(w->dtype) && w->size < 4) {
+        on_registers(w, oly_x86_binary_op(OLY_TILE_max, w->dtype), to, x, y);
+        on_registers(w, equal[w->size], to, to, y);
+        invert(w, w->bytes, to, to);
+        return;
+    }
     if (!is_signed(w->dtype)) {
         int sign = common_register(w, w->size == 8 ? SIGN_64 : SIGN_32);
         int a = oly_x86_take(w->g, VECTORS), b = oly_x86_take(w->g, VECTORS);
@@ -129,7 +141,7 @@ static void compare_whole(const written *w, int to, int x, int y)
         on_registers(w, XOR, b, y, sign);
         x = a, y = b;
     }
-    on_registers(w, w->size == 8 ? GREATER_64 : GREATER_32, to, x, y);
+    on_registers(w, greater[w->size], to, x, y);
 }
 
 static void write_compare(const written *w, int op)
@@ -138,7 +150,7 @@ static void write_compare(const written *w, int op)
     if (is_float(w->dtype))
         compare_floats(w, oly_x86_predicate(op, w->dtype), to, x, y);
     else if (op == OLY_TILE_eq || op == OLY_TILE_ne)
-        on_registers(w, w->size == 8 ? EQUAL_64 : EQUAL_32, to, x, y);
+        on_registers(w, equal[w->size], to, x, y);
     else if (op == OLY_TILE_gt || op == OLY_TILE_le)
         compare_whole(w, to, x, y);
     else
@@ -188,6 +200,25 @@ static void write_finite(const written *w)
     finish_bool(w, to);
 }
 
+/* -- integers of 8 bits -------------------------------------------------------------------------------------------------------- */
+
+/* As AVX-512's (operations.c): products of words have that of the lower bytes at their lower end; with the lower byte of one factor zero,
+ * and the other shifted, that of the upper bytes at their upper end. */
+static void write_byte_product(const written *w, int second)
+{
+    int x = source(w, 0), y = source(w, second), upper = oly_x86_take(w->g, VECTORS),
+        lower = oly_x86_take(w->g, VECTORS);
+    int to = result(w);
+    emit(w->g, EQUAL_32, 0, w->bytes, lower, lower, x86_register(lower));
+    shift(w, SHIFT_WORDS, RIGHT, lower, lower, 8);
+    on_registers(w, AND_NOT, to, lower, y);
+    shift(w, SHIFT_WORDS, RIGHT, upper, x, 8);
+    on_registers(w, PRODUCT_WORDS, upper, upper, to);
+    on_registers(w, PRODUCT_WORDS, to, x, y);
+    on_registers(w, AND, to, to, lower);
+    on_registers(w, OR, to, to, upper);
+}
+
 /* -- integers of 64 bits ----------------------------------------------------------------------------------------------------- */
 
 /* The lower halves' product, and the lower bits of the mixed ones above it. */
@@ -219,6 +250,11 @@ static void write_magnitude(const written *w)
 static void convert_bools(const written *w, int to)
 {
     int size = oly_element_bytes[to], mask = mask_of(w, size);
+    if (size < 4) { /* the magnitude of -1 */
+        emit(w->g, X86_OP(1, 2, size == 2 ? 0x1d : 0x1c), 0, vector_bytes(w->g, size), result(w), 0,
+             x86_register(mask));
+        return;
+    }
     int one = common_register(w, to == OLY_FLOAT32 ? ONE_F32 : to == OLY_FLOAT64 ? ONE_F64 : size == 8 ? ONE : ONE_I32);
     emit(w->g, AND, 0, vector_bytes(w->g, size), result(w), mask, x86_register(one));
 }
@@ -230,7 +266,7 @@ static void convert_to_bools(const written *w)
     if (is_float(w->dtype)) {
         compare_floats(w, NOT_EQUAL, to, x, zero);
     } else {
-        on_registers(w, w->size == 8 ? EQUAL_64 : EQUAL_32, to, x, zero);
+        on_registers(w, equal[w->size], to, x, zero);
         invert(w, w->bytes, to, to);
     }
     finish_bool(w, to);
@@ -287,7 +323,7 @@ static int compared_for_32(const written *w, int how, int x, int y)
     if (w->size == 4)
         return mask;
     narrow = oly_x86_take(w->g, VECTORS);
-    oly_avx2_resize(w->g, narrow, mask, 8, 4);
+    oly_avx2_resize(w->g, narrow, mask, 8, 4, true);
     return narrow;
 }
 
@@ -319,7 +355,7 @@ static bool write_convert(const written *w, int to)
         convert_to_int32(w);
     } else if (is_whole(w->dtype) && is_whole(to) && w->size > oly_element_bytes[to]) {
         int x = source(w, 0);
-        oly_avx2_resize(w->g, result(w), x, 8, 4);
+        oly_avx2_resize(w->g, result(w), x, w->size, oly_element_bytes[to], false);
     } else {
         return false;
     }
@@ -347,30 +383,28 @@ static void write_counter(const written *w, int to)
 
 /* -- which ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool takes(int dtype)
+static bool is_number_with_point(int dtype)
 {
-    return dtype == OLY_BOOL || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64 ||
-           (is_whole(dtype) && oly_element_bytes[dtype] >= 4);
+    return is_float(dtype) || dtype == OLY_BFLOAT16;
 }
 
 bool oly_avx2_knows(const oly_tile_instruction *c)
 {
-    if (!takes(c->dtype) || !takes(c->to))
-        return false;
     if (c->op != OLY_TILE_convert)
         return true;
-    if (is_float(c->dtype) && is_whole(c->to))
+    if (is_number_with_point(c->dtype) && is_whole(c->to))
         return c->to == OLY_INT32;
-    return !(is_whole(c->dtype) && c->to == OLY_FLOAT32) || oly_element_bytes[c->dtype] == 4;
+    return !(is_whole(c->dtype) && oly_element_bytes[c->dtype] == 8 && is_number_with_point(c->to)) ||
+           c->to == OLY_FLOAT64;
 }
 
 bool oly_avx2_write(const written *w, const oly_tile_instruction *c)
 {
-    bool long_whole = is_whole(c->dtype) && w->size == 8;
+    bool long_whole = is_whole(w->dtype) && w->size == 8;
     switch (c->op) {
     case OLY_TILE_iota: write_counter(w, c->to); return true;
     case OLY_TILE_select: write_select(w); return true;
-    case OLY_TILE_convert: return write_convert(w, c->to);
+    case OLY_TILE_convert: return write_convert(w, is_widened(c->to) ? OLY_FLOAT32 : c->to);
     case OLY_TILE_sign: write_sign(w); return true;
     case OLY_TILE_is_finite: write_finite(w); return true;
     case OLY_TILE_not:
@@ -379,13 +413,15 @@ bool oly_avx2_write(const written *w, const oly_tile_instruction *c)
     }
     if (c->dtype == OLY_BOOL) {
         write_bools(w, c->op);
-    } else if (oly_x86_predicate(c->op, c->dtype) >= 0) {
+    } else if (oly_x86_predicate(c->op, w->dtype) >= 0) {
         write_compare(w, c->op);
     } else if (c->op == OLY_TILE_max || c->op == OLY_TILE_min) {
         bool smaller = c->op == OLY_TILE_min;
-        if (!long_whole && !is_float(c->dtype))
+        if (!long_whole && !is_float(w->dtype))
             return false;
         (long_whole ? write_larger_whole : write_larger_float)(w, smaller);
+    } else if (w->size == 1 && (c->op == OLY_TILE_mul || c->op == OLY_TILE_square)) {
+        write_byte_product(w, c->op == OLY_TILE_mul);
     } else if (c->op == OLY_TILE_abs && c->dtype == OLY_INT64) {
         write_magnitude(w);
     } else if (long_whole && (c->op == OLY_TILE_mul || c->op == OLY_TILE_square)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AVX2's own ways between registers and memory (generator.h): the elements after the last whole vector, and bools. Memory that does not
- * belong to the row is neither read nor written. */
+/* AVX2's own ways between registers and memory (generator.h): the elements after the last whole vector, bools, and float16 and
+ * bfloat16, which are float32 in registers. Memory that does not belong to the row is neither read nor written. */
 #include "x86/generator.h"
 #if defined(__x86_64__)
 
@@ -11,7 +11,15 @@ enum {
     STORE = X86_OP(0, 1, 0x11),
     EXTRACT_UPPER = X86_OP(1, 3, 0x39),
     SHUFFLE = X86_OP(0, 1, 0xc6),
-    SPREAD_BYTE = X86_OP(1, 2, 0x78)
+    SPREAD_BYTE = X86_OP(1, 2, 0x78),
+    ABSOLUTE_BYTES = X86_OP(1, 2, 0x1c),
+    XOR = X86_OP(1, 1, 0xef),
+    EQUAL_BYTES = X86_OP(1, 1, 0x74),
+    SHIFT_WORDS = X86_OP(1, 1, 0x71), /* by a number; the register field says where to */
+    SHIFT_32 = X86_OP(1, 1, 0x72),
+    RIGHT = 2,
+    LEFT = 6,
+    FLOAT_TO_HALF = X86_OP(1, 3, 0x1d) /* the destination is the last operand */
 };
 
 static int bool_bytes(const generator *g)
@@ -34,7 +42,7 @@ void oly_avx2_start_rest(generator *g)
     x86_load(c, RAX, oly_x86_call_field(offsetof(oly_code_call, common)));
     x86_move(c, RBP, RDX);
     x86_subtract(c, RBP, oly_x86_call_field(offsetof(oly_code_call, n)));
-    for (int element = 4; element <= 8; element += 4) {
+    for (int element = 4; element <= 8 && element * g->lanes <= 32; element += 4) {
         x86_place from = x86_memory(RAX, 8 * COMMON_ONES + 32);
         from.index = RBP;
         from.scale = element == 8 ? 3 : 2;
@@ -44,65 +52,122 @@ void oly_avx2_start_rest(generator *g)
     oly_x86_end_instruction(g);
 }
 
-void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool store)
-{
-    int bytes = vector_bytes(g, element), mask = store ? oly_x86_take(g, VECTORS) : reg;
-    emit(g, LOAD, 0, bytes, mask, 0, rest_mask(element));
-    emit(g, (store ? MASKED_STORE : MASKED_LOAD) + (element == 8 ? 0x100 : 0), 0, bytes, reg, mask, at);
-}
-
-/* No instruction of AVX2 moves some bytes: one after the other into RBP, the last first. RDX: the elements before the rest. */
-static void load_rest_bytes(generator *g, x86_place at)
+/* No instruction of AVX2 moves some bytes or words: one after the other, between the row and a vector on the stack. RCX and RDX: the
+ * elements before the rest; RDX has the element that is moved meanwhile, RBP where element 0 of the row would be on the stack. */
+static void move_short_rest(generator *g, x86_place row, int element, bool store)
 {
     x86_code *c = &g->code;
+    x86_place here = {.memory = true, .reg = RBP, .index = RCX, .scale = element == 2};
     x86_clear(c, RBP);
-    x86_load(c, RCX, oly_x86_call_field(offsetof(oly_code_call, n)));
+    for (int k = 0; k < element; k++)
+        x86_subtract(c, RBP, x86_register(RDX));
+    x86_add_to_memory(c, x86_register(RBP), RSP);
+    x86_add_number(c, RBP, FRAME_SHORT);
     size_t loop = c->used;
-    x86_add_number(c, RCX, -1);
-    x86_shift(c, RBP, 8);
-    x86_load_lowest_byte(c, RBP, at);
-    x86_compare(c, RCX, x86_register(RDX));
-    x86_jump_back(c, X86_NOT_ZERO, loop);
-}
-
-static void store_rest_bytes(generator *g, x86_place at)
-{
-    x86_code *c = &g->code;
-    size_t loop = c->used;
-    x86_store_part(c, at, RBP, 1);
-    x86_shift(c, RBP, -8);
+    x86_load_part(c, RDX, store ? here : row, element);
+    x86_store_part(c, store ? row : here, RDX, element);
     x86_add_number(c, RCX, 1);
     x86_compare(c, RCX, oly_x86_call_field(offsetof(oly_code_call, n)));
     x86_jump_back(c, X86_NOT_ZERO, loop);
+    x86_load(c, RDX, oly_x86_call_field(offsetof(oly_code_call, whole)));
     x86_move(c, RCX, RDX);
+}
+
+void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool store)
+{
+    int bytes = vector_bytes(g, element);
+    if (element >= 4) {
+        int mask = store ? oly_x86_take(g, VECTORS) : reg;
+        emit(g, LOAD, 0, bytes, mask, 0, rest_mask(element));
+        emit(g, (store ? MASKED_STORE : MASKED_LOAD) + (element == 8 ? 0x100 : 0), 0, bytes, reg, mask, at);
+        return;
+    }
+    if (store)
+        emit(g, STORE, 0, bytes, reg, 0, x86_memory(RSP, FRAME_SHORT));
+    move_short_rest(g, at, element, store);
+    if (!store)
+        emit(g, LOAD, 0, bytes, reg, 0, x86_memory(RSP, FRAME_SHORT));
+}
+
+void oly_avx2_move_short(generator *g, int reg, x86_place at, int bytes, bool store)
+{
+    switch (bytes) {
+    case 4: emit(g, X86_OP(1, 1, store ? 0x7e : 0x6e), 0, 16, reg, 0, at); break;
+    case 8: emit(g, store ? X86_OP(1, 1, 0xd6) : X86_OP(2, 1, 0x7e), 0, 16, reg, 0, at); break;
+    default: emit(g, store ? STORE : LOAD, 0, bytes, reg, 0, at);
+    }
+}
+
+/* -- other sizes of elements -------------------------------------------------------------------------------------------------- */
+
+/* The halves of a vector of 32 bytes, or a shorter one twice, become one of elements of half the size. */
+static void pack(generator *g, uint32_t op, int bytes, int to, int from)
+{
+    int upper = from;
+    if (bytes == 32) {
+        upper = oly_x86_take(g, VECTORS);
+        emit_immediate(g, EXTRACT_UPPER, 0, 32, from, 0, x86_register(upper),
+                       1); /* the destination is the last operand */
+    }
+    emit(g, op, 0, 16, to, from, x86_register(upper));
+}
+
+/* To half the size. Packing saturates: numbers are first reduced to what an unsigned one of half the size can be. */
+static void halve(generator *g, int to, int from, int size, bool bools)
+{
+    int bytes = vector_bytes(g, size);
+    if (size == 8) {
+        emit_immediate(g, EXTRACT_UPPER, 0, 32, from, 0, x86_register(to), 1);
+        emit_immediate(g, SHUFFLE, 0, 16, to, from, x86_register(to), 0x88);
+    } else if (bools) {
+        pack(g, X86_OP(1, 1, size == 4 ? 0x6b : 0x63), bytes, to, from);
+    } else {
+        uint32_t shift = size == 4 ? SHIFT_32 : SHIFT_WORDS;
+        emit_immediate(g, shift, 0, bytes, LEFT, to, x86_register(from), 4 * size);
+        emit_immediate(g, shift, 0, bytes, RIGHT, to, x86_register(to), 4 * size);
+        pack(g, size == 4 ? X86_OP(1, 2, 0x2b) : X86_OP(1, 1, 0x67), bytes, to, to);
+    }
+}
+
+void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size, bool bools)
+{
+    if (from_size < to_size) {
+        int opcode = from_size == 4   ? 0x25
+                     : from_size == 2 ? (to_size == 4 ? 0x23 : 0x24)
+                                      : (to_size == 2   ? 0x20
+                                         : to_size == 4 ? 0x21
+                                                        : 0x22);
+        emit(g, X86_OP(1, 2, opcode), 0, vector_bytes(g, to_size), to, 0, x86_register(from));
+        return;
+    }
+    for (int size = from_size; size > to_size; size /= 2) {
+        halve(g, to, from, size, bools);
+        from = to;
+    }
 }
 
 /* -- bools ---------------------------------------------------------------------------------------------------------------------- */
 
-void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size)
-{
-    if (from_size < to_size) {
-        emit(g, X86_OP(1, 2, 0x25), 0, 32, to, 0, x86_register(from));
-        return;
-    }
-    emit_immediate(g, EXTRACT_UPPER, 0, 32, from, 0, x86_register(to), 1); /* the destination is the last operand */
-    emit_immediate(g, SHUFFLE, 0, 16, to, from, x86_register(to), 0x88);
-}
-
 /* Bytes, each widened: what is not zero is true. */
 static void bytes_to_bools(generator *g, int reg, x86_place bytes)
 {
+    static const uint32_t widen[] = {[2] = X86_OP(1, 2, 0x30), [4] = X86_OP(1, 2, 0x31), [8] = X86_OP(1, 2, 0x32)};
+    static const uint32_t greater[] = {[2] = X86_OP(1, 1, 0x65), [4] = X86_OP(1, 1, 0x66), [8] = X86_OP(1, 2, 0x37)};
     int zero = oly_x86_take(g, VECTORS), size = bool_bytes(g);
-    emit(g, X86_OP(1, 1, 0xef), 0, 32, zero, zero, x86_register(zero));
-    emit(g, X86_OP(1, 2, size == 8 ? 0x32 : 0x31), 0, 32, reg, 0, bytes);
-    emit(g, size == 8 ? X86_OP(1, 2, 0x37) : X86_OP(1, 1, 0x66), 0, 32, reg, reg, x86_register(zero));
+    emit(g, XOR, 0, 32, zero, zero, x86_register(zero));
+    if (size == 1) {
+        emit(g, EQUAL_BYTES, 0, 32, reg, zero, bytes);
+        emit(g, EQUAL_BYTES, 0, 32, reg, zero, x86_register(reg));
+        return;
+    }
+    emit(g, widen[size], 0, 32, reg, 0, bytes);
+    emit(g, greater[size], 0, 32, reg, reg, x86_register(zero));
 }
 
 void oly_avx2_bring_bools(generator *g, int reg, x86_place at)
 {
     if (g->rest) {
-        load_rest_bytes(g, at);
-        emit(g, X86_OP(1, 1, 0x6e), 1, 16, reg, 0, x86_register(RBP));
+        oly_avx2_move_rest(g, reg, at, 1, false);
         at = x86_register(reg);
     }
     bytes_to_bools(g, reg, at);
@@ -110,29 +175,36 @@ void oly_avx2_bring_bools(generator *g, int reg, x86_place at)
 
 void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at)
 {
-    emit(g, SPREAD_BYTE, 0, 16, reg, 0, at);
+    emit(g, SPREAD_BYTE, 0, 32, reg, 0, at);
     bytes_to_bools(g, reg, x86_register(reg));
 }
 
 void oly_avx2_put_bools(generator *g, x86_place at, int from)
 {
-    int bytes = oly_x86_take(g, VECTORS);
-    if (bool_bytes(g) == 8) {
-        oly_avx2_resize(g, bytes, from, 8, 4);
-        emit(g, X86_OP(1, 1, 0x6b), 0, 16, bytes, bytes, x86_register(bytes)); /* to words */
+    int bytes = oly_x86_take(g, VECTORS), size = bool_bytes(g);
+    if (size > 1)
+        oly_avx2_resize(g, bytes, from, size, 1, true);
+    emit(g, ABSOLUTE_BYTES, 0, vector_bytes(g, 1), bytes, 0, x86_register(size > 1 ? bytes : from)); /* of -1 */
+    if (g->rest)
+        oly_avx2_move_rest(g, bytes, at, 1, true);
+    else
+        oly_avx2_move_short(g, bytes, at, g->lanes, true);
+}
+
+/* -- float16 and bfloat16 ------------------------------------------------------------------------------------------------------ */
+
+void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at)
+{
+    int bytes = vector_bytes(g, 4), half = oly_x86_take(g, VECTORS);
+    if (dtype == OLY_FLOAT16) {
+        emit_immediate(g, FLOAT_TO_HALF, 0, bytes, reg, 0, x86_register(half), 0);
     } else {
-        emit_immediate(g, EXTRACT_UPPER, 0, 32, from, 0, x86_register(bytes), 1);
-        emit(g, X86_OP(1, 1, 0x6b), 0, 16, bytes, from, x86_register(bytes));
+        emit_immediate(g, SHIFT_32, 0, bytes, RIGHT, half, x86_register(reg), 16);
+        pack(g, X86_OP(1, 2, 0x2b), bytes, half, half);
     }
-    emit(g, X86_OP(1, 1, 0x63), 0, 16, bytes, bytes, x86_register(bytes)); /* to bytes: -1 where true */
-    emit(g, X86_OP(1, 2, 0x1c), 0, 16, bytes, 0, x86_register(bytes));     /* |-1| */
-    if (g->rest) {
-        emit(g, X86_OP(1, 1, 0x7e), 1, 16, bytes, 0, x86_register(RBP));
-        store_rest_bytes(g, at);
-    } else if (bool_bytes(g) == 8) {
-        emit(g, X86_OP(1, 1, 0x7e), 0, 16, bytes, 0, at);
-    } else {
-        emit(g, X86_OP(1, 1, 0xd6), 0, 16, bytes, 0, at);
-    }
+    if (g->rest)
+        oly_avx2_move_rest(g, half, at, 2, true);
+    else
+        oly_avx2_move_short(g, half, at, 2 * g->lanes, true);
 }
 #endif

@@ -107,13 +107,9 @@ void x86_load(x86_code *c, int to, x86_place from)
 {
     add_general(c, true, 0x8b, to, from);
 }
-void x86_load_byte(x86_code *c, int to, x86_place from)
+void x86_load_part(x86_code *c, int to, x86_place from, int bytes)
 {
-    add_general(c, false, 0x0fb6, to, from);
-}
-void x86_load_lowest_byte(x86_code *c, int to, x86_place from)
-{
-    add_general(c, false, 0x8a, to, from);
+    add_general(c, false, bytes == 1 ? 0x0fb6 : 0x0fb7, to, from);
 }
 void x86_store(x86_code *c, x86_place to, int from)
 {
@@ -121,6 +117,8 @@ void x86_store(x86_code *c, x86_place to, int from)
 }
 void x86_store_part(x86_code *c, x86_place to, int from, int bytes)
 {
+    if (bytes == 2)
+        x86_byte(c, 0x66);
     add_general(c, bytes == 8, bytes == 1 ? 0x88 : 0x89, from, to);
 }
 void x86_add_number(x86_code *c, int reg, int32_t number)

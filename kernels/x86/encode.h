@@ -58,10 +58,9 @@ void x86_push(x86_code *c, int reg);
 void x86_pop(x86_code *c, int reg);
 void x86_move(x86_code *c, int to, int from);
 void x86_load(x86_code *c, int to, x86_place from);
-void x86_load_byte(x86_code *c, int to, x86_place from);
-void x86_load_lowest_byte(x86_code *c, int to, x86_place from); /* the other bytes stay */
+void x86_load_part(x86_code *c, int to, x86_place from, int bytes); /* 1 or 2; the others become zero */
 void x86_store(x86_code *c, x86_place to, int from);
-void x86_store_part(x86_code *c, x86_place to, int from, int bytes); /* 1, 4 or 8 */
+void x86_store_part(x86_code *c, x86_place to, int from, int bytes); /* 1, 2, 4 or 8 */
 void x86_add_number(x86_code *c, int reg, int32_t number);
 void x86_add_to_memory(x86_code *c, x86_place to, int from);
 void x86_and_number(x86_code *c, int reg, int32_t number);

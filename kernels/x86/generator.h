@@ -78,8 +78,14 @@ typedef struct value {
     int32_t uses;           /* by what is computed for each vector */
 } value;
 
-/* On the stack: slots, the caller's stack pointer, and the elements after the last whole vector (AVX2). */
-enum { FRAME_CALLER = 64 * MOST_SLOTS, FRAME_REST = FRAME_CALLER + 64, FRAME = FRAME_REST + 64 };
+/* On the stack: slots, the caller's stack pointer; of AVX2, masks of the elements after the last whole vector, and a vector of those of
+ * one or two bytes on their way. */
+enum {
+    FRAME_CALLER = 64 * MOST_SLOTS,
+    FRAME_REST = FRAME_CALLER + 64,
+    FRAME_SHORT = FRAME_REST + 64,
+    FRAME = FRAME_SHORT + 64
+};
 
 enum { MOST_VALUES = OLY_TILE_REGISTERS + MOST_INSTRUCTIONS + N_COMMON };
 
@@ -133,7 +139,7 @@ void oly_x86_narrow_half(generator *g, int to, int from);
 /* Rounds the float32 in a register to float16 or bfloat16. */
 void oly_x86_round_half(generator *g, int dtype, int reg);
 
-/* Has the processor arithmetic of float16? */
+/* Does the code use arithmetic of float16? */
 bool oly_x86_has_fp16(void);
 /* bfloat16, and float16 without that arithmetic, are float32 in registers, rounded after each operation. */
 static inline bool is_widened(int dtype)
@@ -222,11 +228,16 @@ void oly_x86_operate(generator *g, int i);
 /* -- avx2_memory.c ---------------------------------------------------------------------------------------------------------- */
 /* Before the code for the elements after the last whole vector. */
 void oly_avx2_start_rest(generator *g);
-/* Loads or stores those elements, of 4 or 8 bytes. */
+/* Loads or stores those elements. */
 void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool store);
+/* Loads or stores a whole vector of so many bytes: 4, 8, 16 or 32. */
+void oly_avx2_move_short(generator *g, int reg, x86_place at, int bytes, bool store);
 void oly_avx2_bring_bools(generator *g, int reg, x86_place at);
 void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at);
 void oly_avx2_put_bools(generator *g, x86_place at, int from);
-/* Elements of a vector, numbers or bools, with their signs: 4 bytes from 8 or the reverse. To fewer bytes: into another register. */
-void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size);
+/* Stores a float32 vector as float16 or bfloat16, to which its elements are rounded already. */
+void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at);
+/* Elements of a vector, numbers or bools, of another size: more bytes with their signs; fewer, their lower ones, into another
+ * register. */
+void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size, bool bools);
 #endif

@@ -69,8 +69,6 @@ static bool takes(generator *g)
             return false;
         widen(g, &widest, dtype);
     }
-    if (is_avx2(g) && widest < 4) /* bools alone: the interpreter has them in bytes, 32 in a vector */
-        return false;
     g->lanes = longest_vector(g) / widest;
     g->n_operands = p->n_loads + p->n_stores + counters;
     return splats <= OLY_CODE_CONSTANTS && g->n_operands <= OLY_CODE_OPERANDS;

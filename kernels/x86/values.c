@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { MOVE_K_FROM_MEMORY = X86_OP(0, 1, 0x90), MOVE_K_TO_MEMORY = X86_OP(0, 1, 0x91) };
 
@@ -66,7 +67,8 @@ bool oly_x86_has_fp16(void)
         known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 23 & 1 ? PRESENT : ABSENT;
         atomic_store_explicit(&fp16, known, memory_order_relaxed);
     }
-    return known == PRESENT && !atomic_load_explicit(&fp16_unused, memory_order_relaxed);
+    return known == PRESENT && strcmp(oly_kernels_isa(), "avx512") == 0 &&
+           !atomic_load_explicit(&fp16_unused, memory_order_relaxed);
 }
 
 bool oly_code_use_fp16(bool use)
@@ -117,7 +119,7 @@ static uint32_t move_op(int element, bool store)
     switch (element) {
     case 8: return X86_OP(1, 1, 0x10 + store);
     case 4: return X86_OP(0, 1, 0x10 + store);
-    default: return X86_OP(3, 1, store ? 0x7f : 0x6f); /* only in AVX-512 */
+    default: return X86_OP(3, 1, store ? 0x7f : 0x6f); /* AVX-512 */
     }
 }
 
@@ -135,6 +137,8 @@ static void move_vector(generator *g, int reg, x86_place at, int element, bool s
     int mask = g->rest ? TAIL_MASK : 0;
     if (is_avx2(g) && g->rest)
         oly_avx2_move_rest(g, reg, at, element, store);
+    else if (is_avx2(g) && element < 4)
+        oly_avx2_move_short(g, reg, at, element * g->lanes, store);
     else if (element == 1 && g->lanes == 8 && !g->rest)
         move_eight(g, reg, at, store);
     else
@@ -154,9 +158,21 @@ static void widen_half(generator *g, int dtype, int reg, x86_place from, int mas
         emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 6, reg, x86_register(reg), 16);
 }
 
+static void bring_half(generator *g, int dtype, int reg, x86_place at)
+{
+    bool in_register = is_avx2(g) && g->rest;
+    if (in_register)
+        oly_avx2_move_rest(g, reg, at, 2, false);
+    widen_half(g, dtype, reg, in_register ? x86_register(reg) : at, g->rest && !in_register ? TAIL_MASK : 0);
+}
+
 static void put_half(generator *g, int dtype, int reg, x86_place at)
 {
     int bytes = vector_bytes(g, 4), mask = g->rest ? TAIL_MASK : 0;
+    if (is_avx2(g)) {
+        oly_avx2_put_half(g, dtype, reg, at);
+        return;
+    }
     x86_vector narrow = {.bytes = (uint8_t)bytes, .mask = (uint8_t)mask, .last = at};
     if (dtype == OLY_FLOAT16) {
         narrow.op = FLOAT_TO_HALF;
@@ -189,18 +205,22 @@ void oly_x86_round_half(generator *g, int dtype, int reg)
         oly_x86_widen_half(g, reg, reg);
         return;
     }
-    int last = oly_x86_take(g, VECTORS), sum = oly_x86_take(g, VECTORS), k = oly_x86_take(g, MASKS);
+    int last = oly_x86_take(g, VECTORS), sum = oly_x86_take(g, VECTORS);
+    int nan = oly_x86_take(g, is_avx2(g) ? VECTORS : MASKS);
     int one = oly_x86_source(g, oly_x86_common(g, ONE_I32)), upper = oly_x86_source(g, oly_x86_common(g, UPPER_32));
     int below = oly_x86_source(g, oly_x86_common(g, BELOW_HALF_BF16));
     int quiet = oly_x86_source(g, oly_x86_common(g, QUIET_F32));
     emit_immediate(g, X86_OP(1, 1, 0x72), 0, bytes, 2, last, x86_register(reg), 16);
     emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, reg, x86_register(below));
     emit(g, X86_OP(1, 1, 0xdb), 0, bytes, last, last, x86_register(one));
-    emit_immediate(g, X86_OP(0, 1, 0xc2), 0, bytes, k, reg, x86_register(reg), 3); /* NaN stays NaN */
+    emit_immediate(g, X86_OP(0, 1, 0xc2), 0, bytes, nan, reg, x86_register(reg), 3); /* NaN stays NaN */
     emit(g, X86_OP(1, 1, 0xfe), 0, bytes, sum, sum, x86_register(last));
     emit(g, X86_OP(1, 1, 0xeb), 0, bytes, last, reg, x86_register(quiet));
     emit(g, X86_OP(1, 1, 0xdb), 0, bytes, reg, sum, x86_register(upper));
-    emit_masked(g, X86_OP(0, 1, 0x28), 0, bytes, k, false, reg, 0, x86_register(last));
+    if (is_avx2(g))
+        emit_immediate(g, X86_OP(1, 3, 0x4c), 0, bytes, reg, reg, x86_register(last), nan << 4);
+    else
+        emit_masked(g, X86_OP(0, 1, 0x28), 0, bytes, nan, false, reg, 0, x86_register(last));
 }
 
 /* -- bools in mask registers ---------------------------------------------------------------------------------------------------------- */
@@ -241,7 +261,7 @@ void oly_x86_bring(generator *g, int number, int reg)
         else if (v->dtype == OLY_BOOL)
             bring_bools(g, reg, at);
         else if (is_widened(v->dtype))
-            widen_half(g, v->dtype, reg, at, g->rest ? TAIL_MASK : 0);
+            bring_half(g, v->dtype, reg, at);
         else
             move_vector(g, reg, at, oly_element_bytes[v->dtype], false);
     } else if (v->home == SLOT && kind_of(g, number) == MASKS) {
