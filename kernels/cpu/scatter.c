@@ -6,7 +6,7 @@
 #include "local_index.h"
 #include "two_elements.h"
 #include <string.h>
-#ifdef __AVX512F__
+#ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
@@ -118,28 +118,59 @@ static bool ascend(int64_t rows, const int64_t *offset)
 
 /* Updates of one element each at ascending offsets, in order. Where a run of equal offsets ends
  * cannot be predicted, so there is no branch: each sum begins with `other`, the element before, or goes on with `value`. A
- * register of one lane holds it, since masks of scalars go through memory. */
+ * register of one lane holds it, since masks of scalars go through memory. A sum waits for the one before, so there are several chains of
+ * them at a time, which begin where runs do. */
+enum { CHAINS = 2 };
+
+/* begin[c] to begin[c + 1]: the updates of chain c. Returns how many every chain has at least. */
 #define ASCENDING_SUMS(d, T, U)                                                                                        \
+    static int64_t chains_##d(int64_t rows, const U *same, int64_t begin[CHAINS + 1])                                  \
+    {                                                                                                                  \
+        int64_t least = rows;                                                                                          \
+        for (int c = 0; c <= CHAINS; c++) {                                                                            \
+            int64_t k = rows * c / CHAINS;                                                                             \
+            while (k < rows && same[k])                                                                                \
+                k++;                                                                                                   \
+            begin[c] = k;                                                                                              \
+            if (c > 0 && k - begin[c - 1] < least)                                                                     \
+                least = k - begin[c - 1];                                                                              \
+        }                                                                                                              \
+        return least;                                                                                                  \
+    }                                                                                                                  \
+    typedef T lanes_##d __attribute__((vector_size(16)));                                                              \
+    typedef U bits_##d __attribute__((vector_size(16)));                                                               \
+    static inline void add_next_##d(bits_##d *value, U same, U other, T x, T *y)                                       \
+    {                                                                                                                  \
+        lanes_##d sum = (lanes_##d)((*value & (bits_##d){same}) | (bits_##d){other}) + (lanes_##d){x};                 \
+        *y = sum[0];                                                                                                   \
+        *value = (bits_##d)sum;                                                                                        \
+    }                                                                                                                  \
     static void sums_##d(int64_t rows, const int64_t *offset, const int16_t *which, void *to, const void *from,        \
                          int64_t step)                                                                                 \
     {                                                                                                                  \
-        typedef T lanes __attribute__((vector_size(16)));                                                              \
-        typedef U bits __attribute__((vector_size(16)));                                                               \
         T *y = to;                                                                                                     \
-        const T *x = from;                                                                                             \
+        const T *x = (const T *)from + which[0] * step;                                                                \
         U same[OLY_POSITIONS], other[OLY_POSITIONS];                                                                   \
+        T gathered[OLY_POSITIONS];                                                                                     \
+        if (step != 1 || which[rows - 1] - which[0] != rows - 1) {                                                     \
+            for (int64_t k = 0; k < rows; k++)                                                                         \
+                gathered[k] = x[(which[k] - which[0]) * step];                                                         \
+            x = gathered;                                                                                              \
+        }                                                                                                              \
         for (int64_t k = 0; k < rows; k++) {                                                                           \
             same[k] = k > 0 && offset[k] == offset[k - 1] ? (U)-1 : 0;                                                 \
             memcpy(&other[k], &y[offset[k]], sizeof(U));                                                               \
             other[k] &= ~same[k];                                                                                      \
         }                                                                                                              \
-        bits value = {0};                                                                                              \
-        for (int64_t k = 0; k < rows; k++) {                                                                           \
-            value = (value & (bits){same[k]}) | (bits){other[k]};                                                      \
-            lanes sum = (lanes)value + (lanes){x[which[k] * step]};                                                    \
-            y[offset[k]] = sum[0];                                                                                     \
-            value = (bits)sum;                                                                                         \
+        int64_t begin[CHAINS + 1], least = chains_##d(rows, same, begin), second = begin[1];                           \
+        bits_##d value[CHAINS] = {{0}};                                                                                \
+        for (int64_t k = 0; k < least; k++) {                                                                          \
+            add_next_##d(&value[0], same[k], other[k], x[k], &y[offset[k]]);                                           \
+            add_next_##d(&value[1], same[second + k], other[second + k], x[second + k], &y[offset[second + k]]);       \
         }                                                                                                              \
+        for (int c = 0; c < CHAINS; c++)                                                                               \
+            for (int64_t at = begin[c] + least; at < begin[c + 1]; at++)                                               \
+                add_next_##d(&value[c], same[at], other[at], x[at], &y[offset[at]]);                                   \
     }
 typedef void ascending_sums(int64_t rows, const int64_t *offset, const int16_t *which, void *to, const void *from,
                             int64_t step);
@@ -348,6 +379,47 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
     }
     return rows;
 }
+#elif defined(__AVX2__)
+/* The numbers of the bits of m that are set, in order, a byte each. */
+#define PACKED_BIT(m, b) ((m) >> (b)&1 ? (uint64_t)(b) << 8 * __builtin_popcount((m) & ((1u << (b)) - 1)) : 0)
+#define PACKED(m)                                                                                                      \
+    PACKED_BIT(m, 0) | PACKED_BIT(m, 1) | PACKED_BIT(m, 2) | PACKED_BIT(m, 3) | PACKED_BIT(m, 4) | PACKED_BIT(m, 5) |  \
+        PACKED_BIT(m, 6) | PACKED_BIT(m, 7)
+#define PACKED_4(m)  PACKED(m), PACKED((m) + 1), PACKED((m) + 2), PACKED((m) + 3)
+#define PACKED_16(m) PACKED_4(m), PACKED_4((m) + 4), PACKED_4((m) + 8), PACKED_4((m) + 12)
+#define PACKED_64(m) PACKED_16(m), PACKED_16((m) + 16), PACKED_16((m) + 32), PACKED_16((m) + 48)
+static const uint64_t packed[256] = {PACKED_64(0u), PACKED_64(64u), PACKED_64(128u), PACKED_64(192u)};
+
+/* Eight at a time; compared as unsigned numbers, as above. */
+static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low, int64_t here, int64_t start,
+                                    int64_t *offset, int16_t *which)
+{
+    enum { VECTOR = 8 };
+    const __m256i from = _mm256_set1_epi32((int32_t)low), sign = _mm256_set1_epi32(INT32_MIN),
+                  length = _mm256_xor_si256(_mm256_set1_epi32((int32_t)here), sign), first = _mm256_set1_epi64x(start);
+    int64_t rows = 0, j = 0;
+    for (; j + VECTOR <= n; j += VECTOR) {
+        __m256i at = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(index + j)), from);
+        __m256i in = _mm256_cmpgt_epi32(length, _mm256_xor_si256(at, sign));
+        int mask = _mm256_movemask_ps(_mm256_castsi256_ps(in));
+        __m128i taken = _mm_loadl_epi64((const __m128i *)(const void *)&packed[mask]);
+        at = _mm256_permutevar8x32_epi32(at, _mm256_cvtepu8_epi32(taken));
+        __m256i near = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(at)),
+                far = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(at, 1));
+        _mm256_storeu_si256((__m256i *)(void *)(offset + rows), _mm256_add_epi64(near, first));
+        _mm256_storeu_si256((__m256i *)(void *)(offset + rows + 4), _mm256_add_epi64(far, first));
+        _mm_storeu_si128((__m128i *)(void *)(which + rows),
+                         _mm_add_epi16(_mm_cvtepu8_epi16(taken), _mm_set1_epi16((int16_t)j)));
+        rows += __builtin_popcount((unsigned)mask);
+    }
+    for (; j < n; j++) {
+        uint64_t at = (uint64_t)index[j] - (uint64_t)low;
+        offset[rows] = start + (int64_t)at;
+        which[rows] = (int16_t)j;
+        rows += at < (uint64_t)here;
+    }
+    return rows;
+}
 #else
 SELECT_DENSE(int32_t)
 #endif
@@ -378,10 +450,13 @@ SELECT_DENSE(int32_t)
                                         int64_t *offset, int16_t *which)                                               \
     {                                                                                                                  \
         int64_t begin = first_##I(index, n, x->low), end = first_##I(index, n, x->high);                               \
-        for (int64_t j = begin; j < end; j++) {                                                                        \
-            offset[j - begin] = batch + (index[j] - x->origin) * x->stride;                                            \
+        int64_t first = batch - x->origin * x->stride, stride = x->stride;                                             \
+        for (int64_t j = begin; stride == 1 && j < end; j++)                                                           \
+            offset[j - begin] = first + index[j];                                                                      \
+        for (int64_t j = begin; stride != 1 && j < end; j++)                                                           \
+            offset[j - begin] = first + index[j] * stride;                                                             \
+        for (int64_t j = begin; j < end; j++)                                                                          \
             which[j - begin] = (int16_t)j;                                                                             \
-        }                                                                                                              \
         return end > begin ? end - begin : 0;                                                                          \
     }                                                                                                                  \
     static int64_t select_##I(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)           \
