@@ -268,6 +268,8 @@ emulated_block *emulated_memory_take(int device, size_t bytes, enum block_state 
     memset(mirror_of(device, first), EDGE, pages - end);
     memset(mirror_of(device, b->address), RUBBISH, bytes);
     memset(mirror_of(device, b->address + bytes), EDGE, end - bytes);
+    /* Pages of blocks differ from those between, so that opening and closing them divides and joins no mappings. */
+    madvise(first, pages, MADV_DONTDUMP);
     memory.used[device] += pages;
     insert(b);
     return b;
@@ -294,6 +296,7 @@ void emulated_memory_free(emulated_block *b)
     b->uses = NULL;
     b->state = FREED;
     memory.used[b->device] -= b->pages;
+    madvise(first, b->pages, MADV_DODUMP);
     fallocate(memory.file[b->device], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, first - memory.range[b->device],
               (off_t)b->pages);
 }
