@@ -52,8 +52,20 @@ void oly_avx2_start_rest(generator *g)
     oly_x86_end_instruction(g);
 }
 
-/* No instruction of AVX2 moves some bytes or words: one after the other, between the row and a vector on the stack. RCX and RDX: the
- * elements before the rest; RDX has the element that is moved meanwhile, RBP where element 0 of the row would be on the stack. */
+static void move_part(x86_code *c, x86_place from, x86_place to, int bytes)
+{
+    for (int left = bytes; left > 0; left -= 8) {
+        int part = left < 8 ? left : 8;
+        x86_load_part(c, RDX, from, part);
+        x86_store_part(c, to, RDX, part);
+        from.displacement += part;
+        to.displacement += part;
+    }
+}
+
+/* No instruction of AVX2 moves some bytes or words: the rest goes through a vector on the stack, in parts of powers of two, which are the
+ * lower bits of the row's length. RCX and RDX: the elements before the rest; RDX has a part meanwhile, RBP where element 0 of the row
+ * would be on the stack. */
 static void move_short_rest(generator *g, x86_place row, int element, bool store)
 {
     x86_code *c = &g->code;
@@ -63,12 +75,13 @@ static void move_short_rest(generator *g, x86_place row, int element, bool store
         x86_subtract(c, RBP, x86_register(RDX));
     x86_add_to_memory(c, x86_register(RBP), RSP);
     x86_add_number(c, RBP, FRAME_SHORT);
-    size_t loop = c->used;
-    x86_load_part(c, RDX, store ? here : row, element);
-    x86_store_part(c, store ? row : here, RDX, element);
-    x86_add_number(c, RCX, 1);
-    x86_compare(c, RCX, oly_x86_call_field(offsetof(oly_code_call, n)));
-    x86_jump_back(c, X86_NOT_ZERO, loop);
+    for (int n = g->lanes / 2; n > 0; n /= 2) {
+        x86_test_bits(c, oly_x86_call_field(offsetof(oly_code_call, n)), (uint8_t)n);
+        size_t none = x86_jump(c, X86_ZERO);
+        move_part(c, store ? here : row, store ? row : here, n * element);
+        x86_add_number(c, RCX, n);
+        x86_land(c, none);
+    }
     x86_load(c, RDX, oly_x86_call_field(offsetof(oly_code_call, whole)));
     x86_move(c, RCX, RDX);
 }
@@ -132,12 +145,8 @@ static void halve(generator *g, int to, int from, int size, bool bools)
 void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size, bool bools)
 {
     if (from_size < to_size) {
-        int opcode = from_size == 4   ? 0x25
-                     : from_size == 2 ? (to_size == 4 ? 0x23 : 0x24)
-                                      : (to_size == 2   ? 0x20
-                                         : to_size == 4 ? 0x21
-                                                        : 0x22);
-        emit(g, X86_OP(1, 2, opcode), 0, vector_bytes(g, to_size), to, 0, x86_register(from));
+        emit(g, X86_OP(1, 2, 0x20 + opcode_between(from_size, to_size)), 0, vector_bytes(g, to_size), to, 0,
+             x86_register(from));
         return;
     }
     for (int size = from_size; size > to_size; size /= 2) {

@@ -109,7 +109,7 @@ void x86_load(x86_code *c, int to, x86_place from)
 }
 void x86_load_part(x86_code *c, int to, x86_place from, int bytes)
 {
-    add_general(c, false, bytes == 1 ? 0x0fb6 : 0x0fb7, to, from);
+    add_general(c, bytes == 8, bytes == 1 ? 0x0fb6 : bytes == 2 ? 0x0fb7 : 0x8b, to, from);
 }
 void x86_store(x86_code *c, x86_place to, int from)
 {
@@ -157,6 +157,11 @@ void x86_set(x86_code *c, int reg, uint64_t number)
 void x86_test(x86_code *c, int reg)
 {
     add_general(c, true, 0x85, reg, x86_register(reg));
+}
+void x86_test_bits(x86_code *c, x86_place memory, uint8_t bits)
+{
+    add_general(c, false, 0xf6, 0, memory);
+    x86_byte(c, bits);
 }
 void x86_compare(x86_code *c, int reg, x86_place with)
 {

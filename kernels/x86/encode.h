@@ -58,7 +58,7 @@ void x86_push(x86_code *c, int reg);
 void x86_pop(x86_code *c, int reg);
 void x86_move(x86_code *c, int to, int from);
 void x86_load(x86_code *c, int to, x86_place from);
-void x86_load_part(x86_code *c, int to, x86_place from, int bytes); /* 1 or 2; the others become zero */
+void x86_load_part(x86_code *c, int to, x86_place from, int bytes); /* 1, 2, 4 or 8; the others become zero */
 void x86_store(x86_code *c, x86_place to, int from);
 void x86_store_part(x86_code *c, x86_place to, int from, int bytes); /* 1, 2, 4 or 8 */
 void x86_add_number(x86_code *c, int reg, int32_t number);
@@ -69,6 +69,7 @@ void x86_subtract(x86_code *c, int reg, x86_place from);
 void x86_shift(x86_code *c, int reg, int bits); /* to the left; negative: to the right, zeros come in */
 void x86_set(x86_code *c, int reg, uint64_t number);
 void x86_test(x86_code *c, int reg);
+void x86_test_bits(x86_code *c, x86_place memory, uint8_t bits); /* of its lowest byte */
 void x86_compare(x86_code *c, int reg, x86_place with);
 void x86_count_down(x86_code *c, x86_place memory);
 void x86_return(x86_code *c);

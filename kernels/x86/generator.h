@@ -172,6 +172,11 @@ static inline int vector_bytes(const generator *g, int element)
     int bytes = g->lanes * element;
     return bytes < 16 ? 16 : bytes;
 }
+/* Opcodes of conversions between integers of two sizes: the same order for all kinds. */
+static inline int opcode_between(int shorter, int longer)
+{
+    return shorter == 4 ? 5 : shorter == 2 ? (longer == 4 ? 3 : 4) : longer == 2 ? 0 : longer == 4 ? 1 : 2;
+}
 static inline void emit(generator *g, uint32_t op, int wide, int bytes, int reg, int first, x86_place last)
 {
     x86_emit(&g->code, &(x86_vector){.op = op,

@@ -326,12 +326,6 @@ static void convert_to_bools(const written *w)
     compare(w, NOT_EQUAL, result(w), x, x86_register(zeros(w)));
 }
 
-/* Opcodes of conversions between integers, by the shorter and the longer size: the same order for all. */
-static int between(int shorter, int longer)
-{
-    return shorter == 4 ? 5 : shorter == 2 ? (longer == 4 ? 3 : 4) : longer == 2 ? 0 : longer == 4 ? 1 : 2;
-}
-
 uint32_t oly_x86_conversion(int from, int to, int *size, bool *wide)
 {
     int a = oly_element_bytes[from], b = oly_element_bytes[to];
@@ -351,7 +345,7 @@ uint32_t oly_x86_conversion(int from, int to, int *size, bool *wide)
         return b == 8 ? X86_OP(2, 1, 0x7a) : X86_OP(3, 1, 0x7a);
     *wide = false;
     if (is_whole(from) && is_whole(to) && a < b)
-        return X86_OP(1, 2, (is_signed(from) ? 0x20 : 0x30) + between(a, b));
+        return X86_OP(1, 2, (is_signed(from) ? 0x20 : 0x30) + opcode_between(a, b));
     if (is_whole(from) && is_whole(to) && a == b)
         return X86_OP(0, 1, 0x28);
     if (from == OLY_FLOAT32 && to == OLY_INT32)
@@ -407,7 +401,8 @@ static void write_convert(const written *w, int to)
     int x = source(w, 0), out = result(w);
     if (is_whole(w->dtype) && is_whole(to) &&
         w->size > oly_element_bytes[to]) { /* the destination is the last operand */
-        emit(w->g, X86_OP(2, 2, 0x30 + between(oly_element_bytes[to], w->size)), 0, w->bytes, x, 0, x86_register(out));
+        emit(w->g, X86_OP(2, 2, 0x30 + opcode_between(oly_element_bytes[to], w->size)), 0, w->bytes, x, 0,
+             x86_register(out));
         return;
     }
     written f = *w;
