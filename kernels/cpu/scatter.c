@@ -7,6 +7,7 @@
 #include "two_elements.h"
 #include <string.h>
 #ifdef __AVX2__
+#include "cpu/lane_orders.h"
 #include <immintrin.h>
 #endif
 
@@ -380,16 +381,6 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
     return rows;
 }
 #elif defined(__AVX2__)
-/* The numbers of the bits of m that are set, in order, a byte each. */
-#define PACKED_BIT(m, b) ((m) >> (b)&1 ? (uint64_t)(b) << 8 * __builtin_popcount((m) & ((1u << (b)) - 1)) : 0)
-#define PACKED(m)                                                                                                      \
-    PACKED_BIT(m, 0) | PACKED_BIT(m, 1) | PACKED_BIT(m, 2) | PACKED_BIT(m, 3) | PACKED_BIT(m, 4) | PACKED_BIT(m, 5) |  \
-        PACKED_BIT(m, 6) | PACKED_BIT(m, 7)
-#define PACKED_4(m)  PACKED(m), PACKED((m) + 1), PACKED((m) + 2), PACKED((m) + 3)
-#define PACKED_16(m) PACKED_4(m), PACKED_4((m) + 4), PACKED_4((m) + 8), PACKED_4((m) + 12)
-#define PACKED_64(m) PACKED_16(m), PACKED_16((m) + 16), PACKED_16((m) + 32), PACKED_16((m) + 48)
-static const uint64_t packed[256] = {PACKED_64(0u), PACKED_64(64u), PACKED_64(128u), PACKED_64(192u)};
-
 /* Eight at a time; compared as unsigned numbers, as above. */
 static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low, int64_t here, int64_t start,
                                     int64_t *offset, int16_t *which)
@@ -402,7 +393,7 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
         __m256i at = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(index + j)), from);
         __m256i in = _mm256_cmpgt_epi32(length, _mm256_xor_si256(at, sign));
         int mask = _mm256_movemask_ps(_mm256_castsi256_ps(in));
-        __m128i taken = _mm_loadl_epi64((const __m128i *)(const void *)&packed[mask]);
+        __m128i taken = _mm_loadl_epi64((const __m128i *)(const void *)&lane_orders[mask]);
         at = _mm256_permutevar8x32_epi32(at, _mm256_cvtepu8_epi32(taken));
         __m256i near = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(at)),
                 far = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(at, 1));

@@ -7,7 +7,10 @@
 #include "sort_keys.h"
 #include <string.h>
 
-enum { FEW = 32 }; /* largest elements kept in order while a line is read */
+enum {
+    FEW = 32,     /* largest elements kept in order while a line is read */
+    TOGETHER = 32 /* elements that are looked at together: most have none that is larger */
+};
 
 /* -- elements to keys and back --------------------------------------------------------------------------------------- */
 
@@ -194,20 +197,32 @@ static int parts_of(const oly_local_operand *x, const char *base, int64_t stride
 
 /* The `count` largest of n, if few: kept in order while the line is read. Returns how many there are. */
 #define LARGEST(k, K)                                                                                                  \
+    static bool has_above_##k(const K *key, K least)                                                                   \
+    {                                                                                                                  \
+        K above = 0;                                                                                                   \
+        for (int i = 0; i < TOGETHER; i++)                                                                             \
+            above |= key[i] > least;                                                                                   \
+        return above;                                                                                                  \
+    }                                                                                                                  \
     static int64_t largest_##k(int64_t n, int64_t count, const K *key, int64_t *places)                                \
     {                                                                                                                  \
         K best[FEW];                                                                                                   \
         int64_t held = 0;                                                                                              \
-        for (int64_t i = 0; i < n && count > 0; i++) {                                                                 \
-            if (held == count && key[i] <= best[held - 1])                                                             \
+        for (int64_t i = 0, end; i < n && count > 0; i = end) {                                                        \
+            end = i + TOGETHER < n ? i + TOGETHER : n;                                                                 \
+            if (held == count && end - i == TOGETHER && !has_above_##k(key + i, best[held - 1]))                       \
                 continue;                                                                                              \
-            int64_t j = held < count ? held++ : held - 1;                                                              \
-            for (; j > 0 && best[j - 1] < key[i]; j--) {                                                               \
-                best[j] = best[j - 1];                                                                                 \
-                places[j] = places[j - 1];                                                                             \
+            for (int64_t m = i; m < end; m++) {                                                                        \
+                if (held == count && key[m] <= best[held - 1])                                                         \
+                    continue;                                                                                          \
+                int64_t j = held < count ? held++ : held - 1;                                                          \
+                for (; j > 0 && best[j - 1] < key[m]; j--) {                                                           \
+                    best[j] = best[j - 1];                                                                             \
+                    places[j] = places[j - 1];                                                                         \
+                }                                                                                                      \
+                best[j] = key[m];                                                                                      \
+                places[j] = m;                                                                                         \
             }                                                                                                          \
-            best[j] = key[i];                                                                                          \
-            places[j] = i;                                                                                             \
         }                                                                                                              \
         return held;                                                                                                   \
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sorting unsigned keys, alone or with numbers that move along, stably: short lines are merged, long ones sorted by radix; where
- * the instruction set has vectors of 512 bits, partitioned and sorted in registers (sort_vector.h). For sort.c alone. */
+ * the instruction set has vectors of 256 bits or more, partitioned and sorted in registers (sort_vector.h). For sort.c alone. */
 #ifndef OLY_CPU_SORT_KEYS_H
 #define OLY_CPU_SORT_KEYS_H
 #include <stdbool.h>
@@ -20,19 +20,25 @@ static inline int64_t drawn_place(uint64_t i, int64_t n)
 #define HAS_VECTOR_SORT 1
 #include <immintrin.h>
 enum {
-    NETWORK = 16,       /* registers of a network: pieces that are not partitioned */
-    UNROLLED = 8,       /* vectors that a partition reads before it looks again where there is room */
+    NETWORK = 16, /* registers of a network: pieces that are not partitioned */
+    UNROLLED =
+        8, /* vectors that a partition reads before it looks again where there is room; at most half of NETWORK */
     FEW_SAMPLED = 1024, /* of fewer keys, the pivot is the median of one vector */
 };
-#define KEY_BITS  32
-#define KEY       uint32_t
-#define LANE_MASK __mmask16
-#define NAME(f)   f##_w4
+#elif defined(__AVX2__)
+#define HAS_VECTOR_SORT 1
+#include "cpu/lane_orders.h"
+#include <immintrin.h>
+enum { NETWORK = 8, UNROLLED = 4, FEW_SAMPLED = 256 };
+#endif
+#ifdef HAS_VECTOR_SORT
+#define KEY_BITS 32
+#define KEY      uint32_t
+#define NAME(f)  f##_w4
 #include "sort_vector.h"
-#define KEY_BITS  64
-#define KEY       uint64_t
-#define LANE_MASK __mmask8
-#define NAME(f)   f##_w8
+#define KEY_BITS 64
+#define KEY      uint64_t
+#define NAME(f)  f##_w8
 #include "sort_vector.h"
 #endif
 
