@@ -84,7 +84,8 @@ static bool allocate(int memory, size_t bytes, void **data)
         munmap(b, PAGE + pages);
         return false;
     }
-    madvise((char *)b + PAGE, pages, MADV_DONTDUMP); /* unlike the page before, so that opening them divides no mapping */
+    madvise((char *)b + PAGE, pages,
+            MADV_DONTDUMP); /* unlike the page before, so that opening them divides no mapping */
     pthread_mutex_lock(&all.lock);
     watch_faults();
     *b = (block){.next = all.first, .link = &all.first, .bytes = bytes, .pages = pages, .memory = memory};
