@@ -119,25 +119,9 @@ static bool ascend(int64_t rows, const int64_t *offset)
 
 /* Updates of one element each at ascending offsets, in order. Where a run of equal offsets ends
  * cannot be predicted, so there is no branch: each sum begins with `other`, the element before, or goes on with `value`. A
- * register of one lane holds it, since masks of scalars go through memory. A sum waits for the one before, so there are several chains of
- * them at a time, which begin where runs do. */
-enum { CHAINS = 2 };
-
-/* begin[c] to begin[c + 1]: the updates of chain c. Returns how many every chain has at least. */
+ * register of one lane holds it, since masks of scalars go through memory. A sum waits for the one before, so two chains of them run side by
+ * side, of which the second begins where a run does. */
 #define ASCENDING_SUMS(d, T, U)                                                                                        \
-    static int64_t chains_##d(int64_t rows, const U *same, int64_t begin[CHAINS + 1])                                  \
-    {                                                                                                                  \
-        int64_t least = rows;                                                                                          \
-        for (int c = 0; c <= CHAINS; c++) {                                                                            \
-            int64_t k = rows * c / CHAINS;                                                                             \
-            while (k < rows && same[k])                                                                                \
-                k++;                                                                                                   \
-            begin[c] = k;                                                                                              \
-            if (c > 0 && k - begin[c - 1] < least)                                                                     \
-                least = k - begin[c - 1];                                                                              \
-        }                                                                                                              \
-        return least;                                                                                                  \
-    }                                                                                                                  \
     typedef T lanes_##d __attribute__((vector_size(16)));                                                              \
     typedef U bits_##d __attribute__((vector_size(16)));                                                               \
     static inline void add_next_##d(bits_##d *value, U same, U other, T x, T *y)                                       \
@@ -163,15 +147,18 @@ enum { CHAINS = 2 };
             memcpy(&other[k], &y[offset[k]], sizeof(U));                                                               \
             other[k] &= ~same[k];                                                                                      \
         }                                                                                                              \
-        int64_t begin[CHAINS + 1], least = chains_##d(rows, same, begin), second = begin[1];                           \
-        bits_##d value[CHAINS] = {{0}};                                                                                \
-        for (int64_t k = 0; k < least; k++) {                                                                          \
-            add_next_##d(&value[0], same[k], other[k], x[k], &y[offset[k]]);                                           \
-            add_next_##d(&value[1], same[second + k], other[second + k], x[second + k], &y[offset[second + k]]);       \
+        int64_t second = rows / 2, k = 0, m;                                                                           \
+        while (second < rows && same[second])                                                                          \
+            second++;                                                                                                  \
+        bits_##d value = {0}, beside = {0};                                                                            \
+        for (m = second; k < second && m < rows; k++, m++) {                                                           \
+            add_next_##d(&value, same[k], other[k], x[k], &y[offset[k]]);                                              \
+            add_next_##d(&beside, same[m], other[m], x[m], &y[offset[m]]);                                             \
         }                                                                                                              \
-        for (int c = 0; c < CHAINS; c++)                                                                               \
-            for (int64_t at = begin[c] + least; at < begin[c + 1]; at++)                                               \
-                add_next_##d(&value[c], same[at], other[at], x[at], &y[offset[at]]);                                   \
+        for (; k < second; k++)                                                                                        \
+            add_next_##d(&value, same[k], other[k], x[k], &y[offset[k]]);                                              \
+        for (; m < rows; m++)                                                                                          \
+            add_next_##d(&beside, same[m], other[m], x[m], &y[offset[m]]);                                             \
     }
 typedef void ascending_sums(int64_t rows, const int64_t *offset, const int16_t *which, void *to, const void *from,
                             int64_t step);
@@ -341,9 +328,9 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
 /* Of n indexes next to each other, those in [low, low + here), in order: how many, `start` plus the distance of each from `low`, and its
  * number. `offset` and `which` have room for SELECTED more. */
 enum { SELECTED = 16 };
-#define SELECT_DENSE(I)                                                                                                \
-    static int64_t select_dense_##I(const I *index, int64_t n, int64_t low, int64_t here, int64_t start,               \
-                                    int64_t *offset, int16_t *which)                                                   \
+#define SELECT_DENSE(name, I)                                                                                          \
+    static int64_t name(const I *index, int64_t n, int64_t low, int64_t here, int64_t start, int64_t *offset,          \
+                        int16_t *which)                                                                                \
     {                                                                                                                  \
         int64_t rows = 0;                                                                                              \
         for (int64_t j = 0; j < n; j++) {                                                                              \
@@ -354,7 +341,7 @@ enum { SELECTED = 16 };
         }                                                                                                              \
         return rows;                                                                                                   \
     }
-SELECT_DENSE(int64_t)
+SELECT_DENSE(select_dense_int64_t, int64_t)
 #ifdef __AVX512F__
 /* 16 at a time. A negative index is beyond them all as an unsigned number, also after `low` is subtracted. */
 static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low, int64_t here, int64_t start,
@@ -381,6 +368,8 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
     return rows;
 }
 #elif defined(__AVX2__)
+SELECT_DENSE(select_rest, int32_t)
+
 /* Eight at a time; compared as unsigned numbers, as above. */
 static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low, int64_t here, int64_t start,
                                     int64_t *offset, int16_t *which)
@@ -403,16 +392,13 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
                          _mm_add_epi16(_mm_cvtepu8_epi16(taken), _mm_set1_epi16((int16_t)j)));
         rows += __builtin_popcount((unsigned)mask);
     }
-    for (; j < n; j++) {
-        uint64_t at = (uint64_t)index[j] - (uint64_t)low;
-        offset[rows] = start + (int64_t)at;
-        which[rows] = (int16_t)j;
-        rows += at < (uint64_t)here;
-    }
-    return rows;
+    int64_t rest = select_rest(index + j, n - j, low, here, start, offset + rows, which + rows);
+    for (int64_t k = 0; k < rest; k++)
+        which[rows + k] = (int16_t)(which[rows + k] + j);
+    return rows + rest;
 }
 #else
-SELECT_DENSE(int32_t)
+SELECT_DENSE(select_dense_int32_t, int32_t)
 #endif
 
 /* The same as select_positions where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where

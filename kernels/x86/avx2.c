@@ -9,18 +9,13 @@ enum {
     AND = X86_OP(1, 1, 0xdb),
     AND_NOT = X86_OP(1, 1, 0xdf), /* not the first, and the second */
     OR = X86_OP(1, 1, 0xeb),
-    XOR = X86_OP(1, 1, 0xef),
     EQUAL_32 = X86_OP(1, 1, 0x76),
     GREATER_64 = X86_OP(1, 2, 0x37),
     ADD_64 = X86_OP(1, 1, 0xd4),
     SUB_64 = X86_OP(1, 1, 0xfb),
     LOW_PRODUCT_64 = X86_OP(1, 1, 0xf4), /* of the lower halves */
     PRODUCT_WORDS = X86_OP(1, 1, 0xd5),
-    SHIFT_WORDS = X86_OP(1, 1, 0x71),
-    SHIFT_32 = X86_OP(1, 1, 0x72), /* by a number; the register field says where to */
     SHIFT_64 = X86_OP(1, 1, 0x73),
-    RIGHT = 2,
-    LEFT = 6,
     BLEND = X86_OP(1, 3, 0x4c), /* by bytes: of the last operand where the mask has ones */
     FLOAT_OF_INT_32 = X86_OP(0, 1, 0x5b),
     WIDEN_UNSIGNED_32 = X86_OP(1, 2, 0x35),
@@ -383,7 +378,7 @@ static void write_counter(const written *w, int to)
 
 /* -- which ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_number_with_point(int dtype)
+static bool has_fraction(int dtype)
 {
     return is_float(dtype) || dtype == OLY_BFLOAT16;
 }
@@ -392,10 +387,9 @@ bool oly_avx2_knows(const oly_tile_instruction *c)
 {
     if (c->op != OLY_TILE_convert)
         return true;
-    if (is_number_with_point(c->dtype) && is_whole(c->to))
+    if (has_fraction(c->dtype) && is_whole(c->to))
         return c->to == OLY_INT32;
-    return !(is_whole(c->dtype) && oly_element_bytes[c->dtype] == 8 && is_number_with_point(c->to)) ||
-           c->to == OLY_FLOAT64;
+    return !(is_whole(c->dtype) && oly_element_bytes[c->dtype] == 8 && has_fraction(c->to)) || c->to == OLY_FLOAT64;
 }
 
 bool oly_avx2_write(const written *w, const oly_tile_instruction *c)

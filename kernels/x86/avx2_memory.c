@@ -13,12 +13,7 @@ enum {
     SHUFFLE = X86_OP(0, 1, 0xc6),
     SPREAD_BYTE = X86_OP(1, 2, 0x78),
     ABSOLUTE_BYTES = X86_OP(1, 2, 0x1c),
-    XOR = X86_OP(1, 1, 0xef),
     EQUAL_BYTES = X86_OP(1, 1, 0x74),
-    SHIFT_WORDS = X86_OP(1, 1, 0x71), /* by a number; the register field says where to */
-    SHIFT_32 = X86_OP(1, 1, 0x72),
-    RIGHT = 2,
-    LEFT = 6,
     FLOAT_TO_HALF = X86_OP(1, 3, 0x1d) /* the destination is the last operand */
 };
 
@@ -102,7 +97,7 @@ void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool s
         emit(g, LOAD, 0, bytes, reg, 0, x86_memory(RSP, FRAME_SHORT));
 }
 
-void oly_avx2_move_short(generator *g, int reg, x86_place at, int bytes, bool store)
+void oly_avx2_move_whole(generator *g, int reg, x86_place at, int bytes, bool store)
 {
     switch (bytes) {
     case 4: emit(g, X86_OP(1, 1, store ? 0x7e : 0x6e), 0, 16, reg, 0, at); break;
@@ -197,7 +192,7 @@ void oly_avx2_put_bools(generator *g, x86_place at, int from)
     if (g->rest)
         oly_avx2_move_rest(g, bytes, at, 1, true);
     else
-        oly_avx2_move_short(g, bytes, at, g->lanes, true);
+        oly_avx2_move_whole(g, bytes, at, g->lanes, true);
 }
 
 /* -- float16 and bfloat16 ------------------------------------------------------------------------------------------------------ */
@@ -214,6 +209,6 @@ void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at)
     if (g->rest)
         oly_avx2_move_rest(g, half, at, 2, true);
     else
-        oly_avx2_move_short(g, half, at, 2 * g->lanes, true);
+        oly_avx2_move_whole(g, half, at, 2 * g->lanes, true);
 }
 #endif

@@ -230,13 +230,22 @@ bool oly_x86_knows(const generator *g, const oly_tile_instruction *c);
 /* Writes instruction i. */
 void oly_x86_operate(generator *g, int i);
 
+/* Opcodes that both files of AVX2 use. */
+enum {
+    XOR = X86_OP(1, 1, 0xef),
+    SHIFT_WORDS = X86_OP(1, 1, 0x71), /* by a number; the register field says where to */
+    SHIFT_32 = X86_OP(1, 1, 0x72),
+    RIGHT = 2,
+    LEFT = 6
+};
+
 /* -- avx2_memory.c ---------------------------------------------------------------------------------------------------------- */
 /* Before the code for the elements after the last whole vector. */
 void oly_avx2_start_rest(generator *g);
 /* Loads or stores those elements. */
 void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool store);
 /* Loads or stores a whole vector of so many bytes: 4, 8, 16 or 32. */
-void oly_avx2_move_short(generator *g, int reg, x86_place at, int bytes, bool store);
+void oly_avx2_move_whole(generator *g, int reg, x86_place at, int bytes, bool store);
 void oly_avx2_bring_bools(generator *g, int reg, x86_place at);
 void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at);
 void oly_avx2_put_bools(generator *g, x86_place at, int from);

@@ -138,7 +138,7 @@ static void move_vector(generator *g, int reg, x86_place at, int element, bool s
     if (is_avx2(g) && g->rest)
         oly_avx2_move_rest(g, reg, at, element, store);
     else if (is_avx2(g) && element < 4)
-        oly_avx2_move_short(g, reg, at, element * g->lanes, store);
+        oly_avx2_move_whole(g, reg, at, element * g->lanes, store);
     else if (element == 1 && g->lanes == 8 && !g->rest)
         move_eight(g, reg, at, store);
     else
