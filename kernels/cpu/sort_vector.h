@@ -66,14 +66,22 @@ INLINE void NAME(merge_vectors)(VECTOR *v, const int m)
     _Pragma("GCC unroll 16") for (int i = 0; i < 2 * m; i++) v[i] = NAME(merged_lanes)(v[i], LANES);
 }
 
+INLINE void NAME(merge_pairs)(VECTOR *v, const int m, const int count)
+{
+    if (m < count)
+        _Pragma("GCC unroll 8") for (int i = 0; i < count; i += 2 * m) NAME(merge_vectors)(v + i, m);
+}
+
 /* Up to `count` vectors of keys; what is missing counts as the largest key. */
 INLINE void NAME(network_of)(int64_t n, KEY *a, const int count)
 {
     VECTOR v[NETWORK];
     _Pragma("GCC unroll 16") for (int i = 0; i < count; i++) v[i] =
         NAME(sorted_lanes)(NAME(load_first)(n - i * LANES, a + i * LANES));
-    _Pragma("GCC unroll 4") for (int m = 1; m < count; m *= 2)
-        _Pragma("GCC unroll 8") for (int i = 0; i < count; i += 2 * m) NAME(merge_vectors)(v + i, m);
+    NAME(merge_pairs)(v, 1, count);
+    NAME(merge_pairs)(v, 2, count);
+    NAME(merge_pairs)(v, 4, count);
+    NAME(merge_pairs)(v, 8, count);
     _Pragma("GCC unroll 16") for (int i = 0; i < count; i++) NAME(store_first)(n - i * LANES, a + i * LANES, v[i]);
 }
 
