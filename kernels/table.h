@@ -62,8 +62,8 @@ typedef struct oly_combine_table {
     void (*eight[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t stride);
     /* out[0] = ((x[0] op x[1]) op x[2]) ...; n >= 1 */
     void (*chain[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
-    /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64 */
-    void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
+    /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64; fetches what is `ahead` bytes further; 0: does not */
+    void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t ahead);
 } oly_combine_table;
 
 /* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */

@@ -35,6 +35,12 @@
 #define LANES  64
 #define ACROSS 64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
 
+static inline void fetch(const void *at, int64_t ahead, size_t bytes)
+{
+    for (size_t k = 0; k < bytes && ahead; k += 64)
+        __builtin_prefetch((const char *)at + ahead + k);
+}
+
 /* Element type S(T, U), U the type of its arithmetic, under one combiner. */
 #define COMBINER(name, s, T, U, op)                                                                                    \
     static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
@@ -81,15 +87,17 @@
             so_far = op(T, U, so_far, x[i]);                                                                           \
         *(T *)out = so_far;                                                                                            \
     }                                                                                                                  \
-    static void name##_lanes_##s(int64_t n, void *out, const void *px)                                                 \
+    static void name##_lanes_##s(int64_t n, void *out, const void *px, int64_t ahead)                                  \
     {                                                                                                                  \
         const T *x = px;                                                                                               \
         T lane[LANES];                                                                                                 \
         memcpy(lane, x, sizeof lane);                                                                                  \
         int64_t i = LANES;                                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                                             \
+        for (; i + LANES <= n; i += LANES) {                                                                           \
+            fetch(x + i, ahead, LANES * sizeof(T));                                                                    \
             for (int j = 0; j < LANES; j++)                                                                            \
                 lane[j] = op(T, U, lane[j], x[i + j]);                                                                 \
+        }                                                                                                              \
         for (int j = 0; j < n - i; j++)                                                                                \
             lane[j] = op(T, U, lane[j], x[i + j]);                                                                     \
         for (int half = LANES / 2; half > 0; half /= 2)                                                                \

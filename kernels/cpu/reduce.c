@@ -18,6 +18,7 @@
 #define WIDTH  1024  /* most results computed side by side */
 #define ROOM   65536 /* bytes for the levels of a tree over rows */
 #define BLOCK  4096  /* elements of a run combined at once */
+#define AHEAD  4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
 #define SMALL  64    /* fewer elements: one after the other */
 #define LEVELS 44
 #define WINDOW 65536 /* bytes of an operand that are computed at once */
@@ -43,7 +44,7 @@ typedef struct reduction {
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
     void (*chain)(int64_t, void *, const void *);
-    void (*lanes)(int64_t, void *, const void *);
+    void (*lanes)(int64_t, void *, const void *, int64_t);
     void (*gather)(int64_t, int64_t, void *, const void *, int64_t, int64_t);
     const char *in;
     const oly_reduce_source *source; /* of an operand that is not in memory; NULL: it is at `in` */
@@ -415,16 +416,19 @@ static void reduce_run(const reduction *r, int64_t kept, int64_t outer, int64_t 
     for (int64_t at = begin; at < end; at += BLOCK) {
         int64_t n = end - at < BLOCK ? end - at : BLOCK;
         const char *from = block;
+        int64_t ahead = 0;
         if (r->source)
             compute_run(r, kept, outer, at, n, block);
-        else if (n >= SMALL && !r->widen && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
+        else if (n >= SMALL && !r->widen && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n) {
             from = base + offset_at(&r->run, at) * r->in_bytes;
-        else
+            ahead = (end - begin) * r->bytes >= 4 * AHEAD ? AHEAD : 0;
+        } else {
             gather_dims(r, &r->run, base, at, n, block);
+        }
         if (n < SMALL)
             r->chain(n, leaf_place(r, &c), block);
         else
-            r->lanes(n, leaf_place(r, &c), from);
+            r->lanes(n, leaf_place(r, &c), from, ahead);
         count_leaf(r, &c);
     }
     count_end(r, &c);

@@ -162,7 +162,8 @@ oly_status oly_graph_flip(oly_graph *g);
 oly_status oly_graph_share(oly_graph *g);
 /* Where only a slice of an elementwise result is read, computes only that, in bodies too. Needs a pruned graph and leaves one. */
 oly_status oly_graph_narrow(oly_graph *g);
-/* Gives every elementwise operation its own copy of small masks computed from indexes and constants, in bodies too.
+/* Gives every elementwise operation its own copy of small masks computed from indexes and constants, and reductions their own of what
+ * one operation makes of a large array, in bodies too.
  * Needs and leaves a pruned graph. */
 oly_status oly_graph_rematerialise(oly_graph *g);
 /* Prints one line per node: "%3 = add %1 %2 : float32[4,8]   heat.c:12", bodies indented, and the outputs. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rematerialises values that are cheaper to compute again than to store: masks and numbers computed from indexes and
- * constants alone. A mask read by two operations, one split over devices and one not, would be computed in parts and
- * gathered for the other; each elementwise operation that reads one gets its own copy instead, which fuses with it.
- * Only small ones: random bits of a constant key are worth storing. See graph.h. */
+/* Rematerialises values that are cheaper to compute again than to store. See graph.h.
+ *
+ * Masks and numbers computed from indexes and constants alone: a mask read by two operations, one split over devices and one not,
+ * would be computed in parts and gathered for the other; each elementwise operation that reads one gets its own copy instead, which
+ * fuses with it. Only small ones: random bits of a constant key are worth storing.
+ *
+ * Sums, differences and products of a large array and something repeated, such as x - mean(x), that are reduced and read again after
+ * that: the reduction gets its own copy, which is computed as it is reduced, and so do the others. The array itself is there for both. */
 #include "graph/graph.h"
 #include "graph/view.h"
 
 enum { MOST_NODES = 8 };
+enum { LEAST_BYTES = 1 << 18 }; /* of what is worth two computations: smaller values stay in caches */
 
 static bool elementwise(const oly_node *node)
 {
@@ -50,8 +55,94 @@ static oly_status again(oly_graph *g, oly_node *node, oly_node **made)
     return OLY_OK;
 }
 
+/* -- what is reduced, and read again after that ---------------------------------------------------------------------------- */
+
+static bool repeats(const oly_node *node)
+{
+    return oly_is_constant(node) ||
+           (oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_BROADCAST);
+}
+
+/* Is it computed in a moment from one array of its size, which is in memory for other readers, too? */
+static bool from_one_array(const oly_node *node)
+{
+    const oly_node *array = NULL;
+    bool cheap = node->op == OLY_OP_add || node->op == OLY_OP_sub || node->op == OLY_OP_mul;
+    if (!cheap || node->n_uses < 2 || repeats(node->in[0]) == repeats(node->in[1]) ||
+        oly_type_size(&node->type) * (int64_t)oly_dtype_size(node->type.dtype) < LEAST_BYTES)
+        return false;
+    array = repeats(node->in[0]) ? node->in[1] : node->in[0];
+    oly_lowering how = oly_ops[array->op].lowering;
+    return how != OLY_LOWER_VIEW && how != OLY_LOWER_RESHAPE && (how != OLY_LOWER_TILE || array->n_uses > 1);
+}
+
+/* Marks the nodes that only a reduction reads, through elementwise operations, and reductions. */
+static void find_reduced(const oly_graph *g, bool *reduced)
+{
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        const oly_node *node = g->nodes[k];
+        oly_graph_ahead(g, k, -1);
+        bool reduction = oly_ops[node->op].lowering == OLY_LOWER_REDUCE;
+        reduced[k] = reduction || (reduced[k] && elementwise(node));
+        for (int j = 0; j < node->n_in && reduced[k]; j++)
+            if (node->in[j]->n_uses == 1)
+                reduced[node->in[j]->index] = true;
+    }
+}
+
+/* Readers that keep a value in memory: all but reductions. */
+static void count_keepers(const oly_graph *g, const bool *reduced, int *keepers)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++)
+            keepers[g->nodes[k]->in[j]->index] += !reduced[k];
+    for (int k = 0; k < g->n_outputs; k++)
+        keepers[g->outputs[k]->index]++;
+}
+
+static oly_status copy_for(oly_graph *g, oly_node *reader, oly_node *value)
+{
+    oly_node *made;
+    OLY_TRY(oly_graph_add(g, value->op, value->n_in, value->in, &value->params, &made));
+    made->site = value->site;
+    for (int j = 0; j < value->n_in; j++)
+        value->in[j]->n_uses++;
+    for (int j = 0; j < reader->n_in; j++) {
+        if (reader->in[j] != value)
+            continue;
+        reader->in[j] = made;
+        value->n_uses--;
+        made->n_uses++;
+    }
+    return OLY_OK;
+}
+
+static oly_status copy_reduced(oly_graph *g)
+{
+    int n = g->n_nodes;
+    bool *reduced = OLY_ARENA_NEW(&g->arena, bool, n + 1);
+    int *keepers = OLY_ARENA_NEW(&g->arena, int, n + 1);
+    if (!reduced || !keepers)
+        return oly_out_of_memory((size_t)n, "the nodes of a graph");
+    find_reduced(g, reduced);
+    count_keepers(g, reduced, keepers);
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < g->nodes[k]->n_in && reduced[k]; j++) {
+            oly_node *in = g->nodes[k]->in[j];
+            if (in->index < n && keepers[in->index] > 0 && from_one_array(in))
+                OLY_TRY(copy_for(g, g->nodes[k], in));
+        }
+    return OLY_OK;
+}
+
+/* -- all ----------------------------------------------------------------------------------------------------------------------- */
+
 oly_status oly_graph_rematerialise(oly_graph *g)
 {
+    int before = g->n_nodes;
+    OLY_TRY(copy_reduced(g));
+    if (g->n_nodes > before)
+        OLY_TRY(oly_graph_sort(g));
     int n = g->n_nodes;
     unsigned char *counts = OLY_ARENA_NEW(&g->arena, unsigned char, n + 1);
     if (!counts)
