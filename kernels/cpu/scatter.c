@@ -25,7 +25,24 @@ typedef void combine_rows(int64_t rows, const int64_t *offset, const int16_t *wh
 
 enum { ELEMENTS_AHEAD = 32 }; /* fetched ahead: more than a processor reads at a time by itself */
 
-/* A row is an element, or consecutive elements on both sides. An element that takes several updates in a row stays in a
+/* Do many rows have the offset of the row before? Of the first ones. */
+static bool repeat(int64_t rows, const int64_t *offset)
+{
+    enum { LOOKED_AT = 17 };
+    int64_t same = 0, n = rows < LOOKED_AT ? rows : LOOKED_AT;
+    for (int64_t k = 1; k < n; k++)
+        same += offset[k] == offset[k - 1];
+    return 4 * same >= n;
+}
+
+/* Selections are faster with values in registers: compilers make branches of the others. */
+#define IS_SUM_add true
+#define IS_SUM_mul true
+#define IS_SUM_min false
+#define IS_SUM_max false
+#define IS_SUM_set false
+
+/* A row is an element, or consecutive elements on both sides. Where elements take several updates in a row, they stay in a
  * register, rounded after each; rows elsewhere are fetched ahead of time. */
 #define ROWS(name, d, T, A, op, of, to_element)                                                                        \
     static void rows_##name##_##d(int64_t rows, const int64_t *offset, const int16_t *which, int64_t n, void *to,      \
@@ -33,6 +50,14 @@ enum { ELEMENTS_AHEAD = 32 }; /* fetched ahead: more than a processor reads at a
     {                                                                                                                  \
         T *y = to;                                                                                                     \
         const T *x = from;                                                                                             \
+        if (n == 1 && IS_SUM_##name && !repeat(rows, offset)) {                                                        \
+            for (int64_t k = 0; k < rows; k++) {                                                                       \
+                if (k + ELEMENTS_AHEAD < rows)                                                                         \
+                    __builtin_prefetch(y + offset[k + ELEMENTS_AHEAD], 1);                                             \
+                y[offset[k]] = (T)to_element(op(A, of(y[offset[k]]), of(x[which[k] * step])));                         \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
         if (n == 1) {                                                                                                  \
             for (int64_t k = 0; k < rows;) {                                                                           \
                 int64_t at = offset[k];                                                                                \
