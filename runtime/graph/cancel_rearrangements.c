@@ -7,7 +7,8 @@
  * this before it propagates shardings. A rearrangement is removed if every path from it upwards, through elementwise
  * operations with no other reader, ends in its inverse or in a broadcast number. A broadcast does not need dimensions
  * of size 1 that a reshape inserts before it either: once they are gone, all readers of the operand read the same value.
- * See graph.h. */
+ * Nor does a reduction need a transpose: it reduces the other dimensions of what was transposed, and elements are added in the order in
+ * which they are in memory. See graph.h. */
 #include "graph/graph.h"
 #include "graph/view.h"
 #include <string.h>
@@ -137,6 +138,80 @@ static bool skips_reshape(const oly_node *node, oly_params *params)
     return e == from->rank;
 }
 
+/* -- reductions ------------------------------------------------------------------------------------------------------------------ */
+
+/* A transpose of arrays of this type above a reduction, through at least one elementwise operation; NULL: there is none. */
+static const oly_node *transpose_above(const oly_node *node, int left)
+{
+    for (int k = 0; left > 0 && elementwise(node) && node->n_uses == 1 && k < node->n_in; k++) {
+        const oly_node *in = node->in[k], *found = in;
+        bool is = oly_ops[in->op].lowering == OLY_LOWER_VIEW && oly_ops[in->op].detail == OLY_VIEW_TRANSPOSE;
+        if (is || (found = transpose_above(in, left - 1)))
+            return found;
+    }
+    return NULL;
+}
+
+/* Of the result of a reduction, whose dimensions are those that are left of x in the order of x, in that of the transpose. */
+static oly_status turn_back(oly_graph *g, oly_node *x, const oly_node *transpose, const oly_node *reduction,
+                            oly_node **made)
+{
+    oly_params params = {.n_axes = reduction->type.rank};
+    int place[OLY_MAX_RANK], n = 0, k = 0; /* [dimension before the transpose] in x */
+    bool turned = false, reduced[OLY_MAX_RANK] = {false}, gone[OLY_MAX_RANK] = {false};
+    for (int a = 0; a < reduction->params.n_axes; a++)
+        reduced[reduction->params.axes[a]] = true;
+    for (int d = 0; d < transpose->type.rank; d++)
+        gone[transpose->params.axes[d]] = reduced[d];
+    for (int e = 0; e < transpose->type.rank; e++)
+        place[e] = gone[e] ? -1 : n++;
+    for (int d = 0; d < transpose->type.rank; d++)
+        if (!reduced[d]) {
+            params.axes[k] = place[transpose->params.axes[d]];
+            turned = turned || params.axes[k] != k;
+            k++;
+        }
+    *made = x;
+    if (turned) {
+        OLY_TRY(oly_graph_add(g, transpose->op, 1, &x, &params, made));
+        (*made)->site = reduction->site;
+    }
+    return OLY_OK;
+}
+
+/* Builds the reduction of what elementwise operations make of transposed arrays without the transposes; *made is NULL if there are none. */
+static oly_status reduce_untransposed(oly_graph *g, const oly_node *node, oly_node **made)
+{
+    *made = NULL;
+    if (oly_ops[node->op].lowering != OLY_LOWER_REDUCE || node->type.mesh || node->in[0]->type.mesh)
+        return OLY_OK;
+    const oly_node *transpose = transpose_above(node->in[0], MOST_NODES);
+    if (!transpose)
+        return OLY_OK;
+    oly_node *operand = node->in[0], back = {.op = transpose->op, .n_in = 1, .in = &operand, .type = operand->type};
+    back.params.n_axes = back.type.rank;
+    for (int d = 0; d < back.type.rank; d++) {
+        back.params.axes[transpose->params.axes[d]] = d;
+        back.type.shape[transpose->params.axes[d]] = transpose->type.shape[d];
+    }
+    cancellation c = {.graph = g, .last = &back, .left = MOST_NODES};
+    oly_node *x, *reduced;
+    if (!gives(&c, node->in[0]) || !c.inverses)
+        return OLY_OK;
+    OLY_TRY(give(&c, node->in[0], &x));
+    oly_params params = node->params;
+    bool chosen[OLY_MAX_RANK] = {false};
+    for (int a = 0; a < node->params.n_axes; a++)
+        chosen[transpose->params.axes[node->params.axes[a]]] = true;
+    params.n_axes = 0;
+    for (int d = 0; d < back.type.rank; d++)
+        if (chosen[d])
+            params.axes[params.n_axes++] = d;
+    OLY_TRY(oly_graph_add(g, node->op, 1, &x, &params, &reduced));
+    reduced->site = node->site;
+    return turn_back(g, reduced, transpose, node, made);
+}
+
 /* Records what nodes read instead of a removed one; the list is made with the first. */
 static oly_status note(oly_graph *g, oly_node ***instead, const oly_node *node, oly_node *made)
 {
@@ -171,6 +246,11 @@ static oly_status cancel(oly_graph *g, bool *any)
         if (node->n_in == 1 && skips_reshape(node, &params)) {
             OLY_TRY(oly_graph_add(g, node->op, 1, &node->in[0]->in[0], &params, &made));
             made->site = node->site;
+            OLY_TRY(note(g, &instead, node, made));
+            continue;
+        }
+        OLY_TRY(reduce_untransposed(g, node, &made));
+        if (made) {
             OLY_TRY(note(g, &instead, node, made));
             continue;
         }

@@ -3,6 +3,9 @@
  * the transfer of masks that every device can compute. Bytes, and values: those of one device. */
 #include "check_communication.h"
 #include "check_session.h"
+#include "core/optimisation.h"
+#include "plan/plan.h"
+#include <string.h>
 
 static void backwards_and_back(const oly_array *in, oly_array *out, void *user)
 {
@@ -76,6 +79,71 @@ static void others_stay(void **state)
     assert_true(check_steps_with(CHECK_MOVES, regrouped_otherwise, "x=8", "None, x", 16, 32) > 0);
 }
 
+/* -- reductions of transposed arrays -------------------------------------------------------------------------------------------- */
+
+enum { REDUCTIONS = 120, MOST = 1 << 14 };
+static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+static int transposes; /* in the last plan, of arrays of three dimensions */
+
+static void count_transposes(oly_plan *plan)
+{
+    for (int k = transposes = 0; k < plan->graph->n_nodes; k++)
+        transposes += plan->graph->nodes[k]->op == OLY_OP_transpose && plan->graph->nodes[k]->type.rank == 3;
+}
+
+static void reduce_turned(const oly_array *in, oly_array *out, void *user)
+{
+    int drawn = *(int *)user, kind = drawn / 6 % 4, axes = drawn / 24 % 7 + 1; /* 1 to 7: bits */
+    const int *order = orders[drawn % 6];
+    oly_array x = oly_transpose_axes(in[0], 3, order), y = oly_transpose_axes(in[1], 3, order);
+    oly_array z = kind == 0   ? oly_mul(x, 2)
+                  : kind == 1 ? oly_add(oly_mul(x, y), 3)
+                  : kind == 2 ? oly_where(oly_gt(x, y), x, oly_sub(1, y))
+                              : oly_add(oly_mul(x, 2), oly_ones_like(y)); /* nothing to turn in the second */
+    int chosen[3];
+    oly_reduce_options options = {.axis_list = chosen, .axes_given = true};
+    for (int d = 0; d < 3; d++)
+        if (axes >> d & 1)
+            chosen[options.n_axis_list++] = d;
+    out[0] = drawn % 5 == 0 ? oly_max_with(OLY_ARG(z), options) : oly_sum_with(OLY_ARG(z), options);
+    if (drawn % 7 == 0)
+        out[0] = oly_add(oly_sum(x), out[0]); /* another reader of the transpose */
+}
+
+static void reductions_take_arrays_as_they_are(void **state)
+{
+    static float with[MOST], without[MOST];
+    const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_CANCEL_REARRANGEMENTS;
+    oly_mesh mesh = oly_make_mesh("x=4,y=2");
+    int saved = 0;
+    (void)state;
+    oly_plan_damage = count_transposes;
+    for (int drawn = 0; drawn < REDUCTIONS; drawn++)
+        OLY_SCOPE
+        {
+            oly_array x =
+                oly_reshape(oly_sub(oly_mod(oly_mul(oly_arange(8 * 6 * 4, OLY_FLOAT32), 7), 31), 15), 8, 6, 4);
+            oly_array y = oly_sub(oly_mod(oly_mul(x, x), 13), 4), out = NULL, same = NULL;
+            x = oly_device_put(x, oly_named(mesh, drawn % 2 ? "x, y, None" : "None, y, x"));
+            oly_call(oly_jit(reduce_turned, 2, 1, .user = &drawn), OLY_IN(x, y), OLY_OUT(out));
+            int n = transposes;
+            oly_optimisations before = oly_disable(one);
+            oly_call(oly_jit(reduce_turned, 2, 1, .user = &drawn), OLY_IN(x, y), OLY_OUT(same));
+            saved += transposes - n;
+            oly_disable(before);
+            size_t size = (size_t)oly_size(out) * sizeof(float);
+            assert_int_equal(oly_size(out), oly_size(same));
+            assert_int_equal(oly_process_allgather(out, with, size), OLY_OK);
+            assert_int_equal(oly_process_allgather(same, without, size), OLY_OK);
+            if (memcmp(with, without, size) != 0) /* whole numbers: sums are exact in any order */
+                fail_msg("reduction %d has other values", drawn);
+        }
+    oly_plan_damage = NULL;
+    if (oly_process_index() == 0)
+        printf("%d transposes less\n", saved);
+    assert_true(saved > REDUCTIONS / 2);
+}
+
 /* A gradient through the sum of the diagonal: one number per device, and a mask of indexes. */
 static void diagonal_loss(const oly_array *in, oly_array *out, void *user)
 {
@@ -115,6 +183,7 @@ int main(void)
         cmocka_unit_test(rearrangements_that_cancel_move_nothing),
         cmocka_unit_test(loops_too),
         cmocka_unit_test(others_stay),
+        cmocka_unit_test(reductions_take_arrays_as_they_are),
         cmocka_unit_test(masks_are_computed_where_they_are_read),
     };
     return cmocka_run_group_tests(tests, check_open, check_close);
