@@ -193,7 +193,7 @@ int oly_local_phases(const oly_local_task *t)
     int divisions = sorts(t) ? oly_sort_divisions(t) : 0;
     if (divisions > 0)
         return 1 + divisions + (t->op == OLY_LOCAL_SORT ? 2 : 1);
-    bool places = t->op == OLY_LOCAL_DYNAMIC_UPDATE || (t->op == OLY_LOCAL_DYNAMIC_SLICE && t->partial);
+    bool places = t->op == OLY_LOCAL_DYNAMIC_UPDATE || (t->op == OLY_LOCAL_DYNAMIC_SLICE && t->partial && !t->keeps);
     return places || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
 }
 

@@ -487,13 +487,13 @@ static batches batches_of(const oly_local_task *t, int chunk, int n_chunks)
                   : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
 }
 
-/* Writes the part of the result that comes from this part of in[0], and elsewhere values that do not change a sum. */
+/* Writes the part of the result that comes from this part of in[0], and elsewhere, if anything, values that do not change a sum. */
 static void slice_part(const oly_local_task *t, const void *const *in, void *out, int phase, int chunk, int n_chunks)
 {
     const oly_local_operand *x = &t->in[0];
     int64_t bytes = oly_element_bytes[x->dtype], n = oly_local_count(&t->out, -1);
     char unseen[16];
-    if (phase == 0) {
+    if (phase == 0 && !t->keeps) {
         unseen_value(x->dtype, unseen);
         int64_t begin = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks;
         OLY_ISA_NAME(oly_convert).fill[bytes](end - begin, (char *)out + begin * bytes, unseen);

@@ -158,6 +158,36 @@ static bool begins_empty(const oly_local_step *s, int position)
     return false;
 }
 
+/* The position `further` along the axes, where operand 0 is read. */
+static int position_read(const oly_local_step *s, int position)
+{
+    int coordinates[OLY_MAX_RANK], number = 0, parts = 1;
+    if (s->along.n == 0)
+        return position;
+    oly_mesh_coordinates(s->out.mesh, position, coordinates);
+    for (int k = 0; k < s->along.n; k++) {
+        int size = s->out.mesh->size[s->along.axis[k]];
+        number = number * size + coordinates[s->along.axis[k]];
+        parts *= size;
+    }
+    number = (number + s->further) % parts;
+    for (int k = s->along.n - 1; k >= 0; k--) {
+        int size = s->out.mesh->size[s->along.axis[k]];
+        coordinates[s->along.axis[k]] = number % size;
+        number /= size;
+    }
+    return oly_mesh_position(s->out.mesh, coordinates);
+}
+
+/* The device of this process that is there. */
+static int device_at(const oly_planner *p, const oly_local_step *s, int position)
+{
+    int d = 0;
+    while (oly_position_in(p, s->out.mesh, d) != position)
+        d++;
+    return d;
+}
+
 static oly_status fill_device(oly_planner *p, const oly_local_step *s, int device, oly_local_work *w)
 {
     const oly_params *q = &s->node->params;
@@ -170,8 +200,9 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
     OLY_PLAN_CHECK(operands);
     OLY_PLAN_CHECK(in);
     for (int k = 0; k < s->n_in; k++) {
-        operands[k] = operand_of(s->dtype[k], &s->in[k], s->in_region[k], position);
-        in[k] = s->reading[k].place[device];
+        int from = k == 0 ? position_read(s, position) : position;
+        operands[k] = operand_of(s->dtype[k], &s->in[k], s->in_region[k], from);
+        in[k] = s->reading[k].place[from == position ? device : device_at(p, s, from)];
         memcpy(operands[k].stride, in[k].stride, sizeof operands[k].stride);
     }
     if (begins_empty(s, position))
@@ -187,6 +218,7 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
                           .n_axes = q->n_axes,
                           .mode = (oly_index_mode)q->index_mode,
                           .partial = s->partial,
+                          .keeps = s->along.n > 0,
                           .part = part_at(s, position)};
     memcpy(t->axes, q->axes, sizeof t->axes);
     w->in = in;

@@ -23,7 +23,10 @@ typedef struct oly_local_step {
     int slot;    /* of the result */
     int scratch; /* allocated with the step; partial results start from it */
     bool partial, reverse;
-    bool replicated;    /* devices whose boxes are equal compute the same */
+    bool replicated; /* devices whose boxes are equal compute the same */
+    oly_axis_list
+        along; /* operand 0 is read at another device, so many further along these axes; what that does not have is kept */
+    int further;
     bool joins;         /* operand 0 is itself a partial result */
     oly_axis_list over; /* sum over these; where operand 0 is replicated, one device adds it */
 } oly_local_step;

@@ -6,6 +6,7 @@
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_local.h"
 #include "plan/move/move.h"
+#include "core/facts.h"
 #include "core/optimisation.h"
 #include "core/option.h"
 #include <string.h>
@@ -328,8 +329,38 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
 
 /* -- slices with computed starts ----------------------------------------------------------------------------------- */
 
-/* Every device copies what its part of the array has of the slice, and the results are summed. Not done if moving
- * the array is cheaper. */
+/* Can every device read the parts of the others along the axes, and is the slice large enough to visit one after the other? Not if batches
+ * were split differently there. */
+static bool reads_parts(const oly_planner *p, const oly_node *n, const oly_local_step *s, const oly_axis_list *axes)
+{
+    enum { LEAST_BYTES = 1 << 16 };
+    for (int d = 0; d < n->params.n_batch; d++)
+        for (int k = 0; k < axes->n; k++)
+            if (has_axis(&s->out.split[d].axes, axes->axis[k]))
+                return false;
+    return oly_facts_now()->near_memory && p->mesh->process >= 0 && s->out.mesh == p->mesh &&
+           part_size(&s->out) * (double)oly_dtype_size(n->type.dtype) >= LEAST_BYTES;
+}
+
+/* Every device copies its part of the slice from the parts of the array, wherever they are, in as many steps: its own first. */
+static oly_status slice_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *first,
+                                 const oly_layout *out, const oly_axis_list *axes)
+{
+    int members = oly_axis_list_parts(p->mesh, axes);
+    oly_local_step part = *first;
+    part.partial = true;
+    part.out = *out;
+    part.along = *axes;
+    OLY_TRY(oly_local_read_operands(p, f, &part));
+    OLY_TRY(oly_settle(p, f, n, &part.out));
+    part.slot = oly_value_of(f, n)->slot;
+    for (part.further = 0; part.further < members; part.further++)
+        OLY_TRY(oly_local_step_add(p, f, &part));
+    return OLY_OK;
+}
+
+/* Every device copies what its part of the array has of the slice, and the results are summed; where devices read each other's memory, they
+ * copy it from there. Not done if moving the array is cheaper. */
 static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -357,6 +388,8 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
+    if (reads_parts(p, n, s, &axes))
+        return slice_of_parts(p, f, n, part, &s->out, &axes);
     part->partial = true;
     OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1,2,4 devices=8  Slices with computed starts of arrays that are split: where devices read each other's memory nothing is reduced, and drawn programs
+ * have the bits that they have when the array is gathered first. SLICES=seed: only this program. */
+#include "check.h"
+#include "check_session.h"
+#include "core/optimisation.h"
+#include "plan/plan.h"
+#include <math.h>
+#include <olympus.h>
+#include <string.h>
+
+enum { PROGRAMS = 60, MOST = 1 << 22 };
+
+static uint64_t seed;
+static int n_slices, n_reductions; /* steps of the last plan */
+
+static int draw(int n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+static void count_in(const oly_block *b)
+{
+    for (int k = 0; b && k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        n_slices += s->kind == OLY_STEP_LOCAL && s->local.device[0].in && s->local.device[0].task.keeps;
+        n_reductions += s->kind == OLY_STEP_REDUCTION;
+        if (s->kind == OLY_STEP_LOOP)
+            count_in(s->loop.body);
+    }
+}
+
+static void count(oly_plan *plan)
+{
+    n_slices = n_reductions = 0;
+    count_in(plan->main);
+}
+
+typedef struct program {
+    int kind;
+    int64_t size[3];
+} program;
+
+static oly_array cut(oly_array x, oly_array start, const program *p)
+{
+    oly_operand starts[] = {OLY_ARG(start), OLY_ARG(oly_mul(start, 2)), OLY_ARG(oly_sub(start, 7))};
+    return oly_dynamic_slice(x, 3, starts, 3, p->size);
+}
+
+static void one_of_batch(const oly_array *in, oly_array *out, void *user)
+{
+    const program *p = user;
+    oly_operand starts[] = {OLY_ARG(in[1]), OLY_ARG(oly_sub(in[1], 3))};
+    out[0] = oly_dynamic_slice(in[0], 2, starts, 2, p->size + 1);
+}
+
+static void iteration(oly_array i, oly_array *carry, void *user)
+{
+    carry[1] = oly_add(oly_mul(carry[1], 0.5), cut(carry[0], oly_mul(i, 3), user));
+    carry[0] = oly_add(carry[0], oly_astype(i, OLY_FLOAT32));
+}
+
+static void run(const oly_array *in, oly_array *out, void *user)
+{
+    const program *p = user;
+    oly_array x = in[0], start = in[1];
+    switch (p->kind) {
+    case 0: out[0] = cut(x, start, p); break;
+    case 1: out[0] = oly_add(oly_mul(cut(oly_mul(x, 2), start, p), 3), 1); break;
+    case 2: out[0] = oly_add(cut(x, start, p), cut(oly_neg(x), oly_add(start, 5), p)); break;
+    case 3: {
+        oly_array carry[] = {x, oly_zeros(OLY_FLOAT32, p->size[0], p->size[1], p->size[2])};
+        oly_fori(0, 4, iteration, 2, carry, user);
+        out[0] = carry[1];
+        break;
+    }
+    case 4: out[0] = oly_transpose(cut(oly_transpose(x, 2, 1, 0), start, p), 2, 1, 0); break;
+    default: { /* of each batch */
+        oly_array starts = oly_mul(oly_arange(oly_dim(x, 0), OLY_INT32), start);
+        oly_vmap(one_of_batch, user, 2, (oly_array[]){x, starts}, (int[]){0, 0}, 1, (oly_array *[]){&out[0]},
+                 (int[]){0});
+        break;
+    }
+    }
+}
+
+static size_t result_of(program *p, oly_array x, oly_array start, char *bytes)
+{
+    oly_array out = NULL;
+    oly_call(oly_jit(run, 2, 1, .user = p), OLY_IN(x, start), OLY_OUT(out));
+    size_t size = (size_t)oly_size(out) * oly_dtype_size(oly_dtype_of(out));
+    assert_true(size <= MOST);
+    int slices = n_slices, reductions = n_reductions;
+    assert_int_equal(oly_process_allgather(out, bytes, size), OLY_OK);
+    n_slices = slices, n_reductions = reductions;
+    return size;
+}
+
+static void drawn_slices_have_the_same_bits(void **state)
+{
+    static const char *const specs[] = {"x, None, None", "None, y, None", "None, None, x",
+                                        "x, y, None",    "None, x, y",    "None, (x, y), None"};
+    static char direct[MOST], gathered[MOST];
+    const oly_optimisations one = (oly_optimisations)1 << OLY_OPTIMISATION_PARTIAL_RESULTS;
+    const char *only = getenv("SLICES");
+    oly_mesh mesh = oly_make_mesh("x=4,y=2");
+    int total = 0, reduced = 0;
+    (void)state;
+    for (int k = 0; k < PROGRAMS; k++)
+        OLY_SCOPE
+        {
+            seed = only ? strtoull(only, NULL, 10) : (uint64_t)k;
+            program p = {.kind = (int)(seed % 6)};
+            draw(2);
+            int64_t shape[] = {64 + 8 * draw(3), 64 + 8 * draw(2) + draw(2), 64 + draw(2) * 16 + draw(2) * 3};
+            for (int d = 0; d < 3; d++)
+                p.size[d] = 64 - draw(3) * draw(16); /* of any dimension, as they are transposed */
+            const char *spec = specs[draw(6)];
+            if (shape[1] % 8 || shape[2] % 4)
+                spec = "x, None, None";
+            oly_array x = oly_random_normal(oly_random_key(draw(1000)), OLY_FLOAT32, shape[0], shape[1], shape[2]);
+            x = oly_where(oly_gt(x, 1), -0.0, oly_where(oly_lt(x, -2), (double)NAN, x));
+            x = oly_device_put(x, oly_named(mesh, spec));
+            oly_array start = oly_scalar(draw(60) - 20, OLY_INT32);
+            if (draw(4) == 0)
+                x = oly_astype(x, OLY_FLOAT16), x = oly_astype(x, OLY_FLOAT32);
+            size_t size = result_of(&p, x, start, direct);
+            total += n_slices;
+            reduced += n_slices > 0 ? n_reductions : 0;
+            oly_optimisations before = oly_disable(one);
+            size_t same = result_of(&p, x, start, gathered);
+            oly_disable(before);
+            if (size != same || n_slices || memcmp(direct, gathered, size) != 0)
+                fail_msg("SLICES=%d: kind %d, %s, [%d, %d, %d] of [%d, %d, %d]: other bits", k, p.kind, spec,
+                         (int)p.size[0], (int)p.size[1], (int)p.size[2], (int)shape[0], (int)shape[1], (int)shape[2]);
+        }
+    if (oly_process_index() == 0)
+        printf("%d steps read the parts of other devices; %d reductions beside them\n", total, reduced);
+    if (!only)
+        assert_true(oly_process_count() > 1 ? total == 0 : total > 100);
+}
+
+static int open_it(void **state)
+{
+    oly_plan_damage = count;
+    return check_open(state);
+}
+
+static int close_it(void **state)
+{
+    oly_plan_damage = NULL;
+    return check_close(state);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(drawn_slices_have_the_same_bits, open_it, close_it)};
+    return CHECK_MAIN(tests);
+}
