@@ -107,7 +107,7 @@ typedef struct oly_local_task {
      *   running results        gives only the part's result (extent 1; narrow types as float32, of cumlogsumexp float64); an
      *                          empty part gives the identity
      *   ARGMAX, ARGMIN, TOP_K  gives numbers within the whole array (-1: none), and the elements in scratch
-     *   GATHER, DYNAMIC_SLICE  elements of other parts are such that a sum ignores them; keeps: DYNAMIC_SLICE leaves them as they are
+     *   GATHER, DYNAMIC_SLICE  elements of other parts are such that a sum ignores them; keeps: they are left as they are
      *   SCATTER_ADD            so is the part of the result beyond operand 0's box, which may be smaller, before the updates */
     bool partial, keeps;
     int part; /* running results with in[1], the results of all parts: which part this is */

@@ -407,6 +407,38 @@ static void gather_rows(const oly_window *w, int64_t n, const int64_t *offset, c
     }
 }
 
+/* Windows of one element that are here; the others of the result stay as they are. */
+#define LOOK_UP_HERE(size, T)                                                                                          \
+    static void look_up_here_##size(int64_t n, void *to, const void *from, const int64_t *offset, const int8_t *state) \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            y[j] = *(state[j] > 0 ? x + offset[j] : y + j);                                                            \
+    }
+LOOK_UP_HERE(1, uint8_t)
+LOOK_UP_HERE(2, uint16_t)
+LOOK_UP_HERE(4, uint32_t)
+LOOK_UP_HERE(8, uint64_t)
+LOOK_UP_HERE(16, pair)
+static void (*const look_up_here_of[17])(int64_t, void *, const void *, const int64_t *, const int8_t *) = {
+    [1] = look_up_here_1, [2] = look_up_here_2, [4] = look_up_here_4, [8] = look_up_here_8, [16] = look_up_here_16};
+
+/* Windows that are here; outside: what is written for indexes outside the whole array, NULL: nothing. */
+static void look_up_here(const oly_window *w, int64_t n, const int64_t *offset, const int8_t *state, int64_t bytes,
+                         char *to, const char *from, const void *outside)
+{
+    int64_t dense = w->count * w->extent[w->rank - 1];
+    if (dense == 1)
+        look_up_here_of[bytes](n, to, from, offset, state);
+    for (int64_t j = 0; j < n && dense > 1; j++)
+        if (state[j] > 0)
+            copy_of[bytes](w, to + j * dense * bytes, from + offset[j] * bytes);
+    for (int64_t j = 0; j < n && outside; j++)
+        if (state[j] == 0)
+            fill_of[bytes](w, to + j * dense * bytes, outside);
+}
+
 void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
@@ -426,13 +458,13 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     int64_t begin = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks;
     const void *const others[] = {outside, unseen};
     bool rows = window.rank == 1 && window.stride[0] == 1;
-    if (are_across(&positions, dense)) {
+    if (!t->keeps && are_across(&positions, dense)) {
         int64_t batches = positions.count / positions.per_batch;
         look_across_of[bytes][positions.axis[0].at->dtype == OLY_INT64](
             &positions, batches * chunk / n_chunks, batches * (chunk + 1) / n_chunks, out, in[0], others);
         return;
     }
-    if (are_columns(&window, end - begin, bytes)) {
+    if (!t->keeps && are_columns(&window, end - begin, bytes)) {
         gather_columns(&positions, &window, begin, end, bytes, out, in[0], others);
         return;
     }
@@ -448,6 +480,11 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
             continue;
         }
         oly_positions_follow(&positions, k, n, offset, state);
+        if (t->keeps) {
+            look_up_here(&window, n, offset, state, bytes, to, in[0], is_first_part(t) ? outside : NULL);
+            k += n;
+            continue;
+        }
         if (dense == 1)
             look_up_of[bytes](n, to, in[0], offset, state, outside, unseen);
         else if (rows)

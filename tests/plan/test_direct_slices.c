@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: ranks=1,2,4 devices=8  Slices with computed starts of arrays that are split: where devices read each other's memory nothing is reduced, and drawn programs
+/* run: ranks=1,2,4 devices=8  Slices with computed starts and lookups in arrays that are split: where devices read each other's memory nothing is reduced, and drawn programs
  * have the bits that they have when the array is gathered first. SLICES=seed: only this program. */
 #include "check.h"
 #include "check_session.h"
@@ -9,7 +9,7 @@
 #include <olympus.h>
 #include <string.h>
 
-enum { PROGRAMS = 60, MOST = 1 << 22 };
+enum { PROGRAMS = 120, MOST = 1 << 23 };
 
 static uint64_t seed;
 static int n_slices, n_reductions; /* steps of the last plan */
@@ -37,10 +37,36 @@ static void count(oly_plan *plan)
     count_in(plan->main);
 }
 
+enum { KINDS = 10 };
 typedef struct program {
-    int kind;
+    int kind, mode;
     int64_t size[3];
 } program;
+
+/* n whole numbers, some of them outside [0, size). */
+static oly_array indexes(oly_array start, int64_t n, int64_t size)
+{
+    oly_array k = oly_mod(oly_mul(oly_add(oly_arange(n, OLY_INT32), start), 7919), size + 6);
+    return oly_sub(k, 3);
+}
+
+static oly_array look_up(oly_array x, oly_array start, const program *p)
+{
+    static const char *const modes[] = {NULL, "clip", "wrap"};
+    int64_t many = 150000;
+    switch (p->kind) {
+    case 6: return oly_take(x, indexes(start, 700, oly_dim(x, 0)), 0, modes[p->mode]);
+    case 7: x = oly_transpose(x, 1, 0, 2); return oly_take(x, indexes(start, 700, oly_dim(x, 1)), 1, modes[p->mode]);
+    case 8: {
+        oly_array i = indexes(start, 700 * oly_dim(x, 1) * oly_dim(x, 2), oly_dim(x, 0));
+        return oly_take_along_axis(x, oly_reshape(i, 700, oly_dim(x, 1), oly_dim(x, 2)), 0, modes[p->mode]);
+    }
+    default:
+        return oly_at_get(x, OLY_INDEXES(indexes(start, many, oly_dim(x, 0)),
+                                         indexes(oly_mul(start, 3), many, oly_dim(x, 1)),
+                                         indexes(oly_add(start, 1), many, oly_dim(x, 2))));
+    }
+}
 
 static oly_array cut(oly_array x, oly_array start, const program *p)
 {
@@ -76,12 +102,13 @@ static void run(const oly_array *in, oly_array *out, void *user)
         break;
     }
     case 4: out[0] = oly_transpose(cut(oly_transpose(x, 2, 1, 0), start, p), 2, 1, 0); break;
-    default: { /* of each batch */
+    case 5: { /* of each batch */
         oly_array starts = oly_mul(oly_arange(oly_dim(x, 0), OLY_INT32), start);
         oly_vmap(one_of_batch, user, 2, (oly_array[]){x, starts}, (int[]){0, 0}, 1, (oly_array *[]){&out[0]},
                  (int[]){0});
         break;
     }
+    default: out[0] = oly_add(look_up(x, start, p), 1); break;
     }
 }
 
@@ -111,11 +138,14 @@ static void drawn_slices_have_the_same_bits(void **state)
         OLY_SCOPE
         {
             seed = only ? strtoull(only, NULL, 10) : (uint64_t)k;
-            program p = {.kind = (int)(seed % 6)};
+            program p = {.kind = (int)(seed % KINDS)};
             draw(2);
+            p.mode = draw(3);
             int64_t shape[] = {64 + 8 * draw(3), 64 + 8 * draw(2) + draw(2), 64 + draw(2) * 16 + draw(2) * 3};
             for (int d = 0; d < 3; d++)
                 p.size[d] = 64 - draw(3) * draw(16); /* of any dimension, as they are transposed */
+            if (p.kind >= 6)
+                shape[0] = 2048, shape[1] = 16, shape[2] = 12 + draw(2) * 4;
             const char *spec = specs[draw(6)];
             if (shape[1] % 8 || shape[2] % 4)
                 spec = "x, None, None";

@@ -286,9 +286,42 @@ static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
     return choice != NULL;
 }
 
+/* -- parts that other devices have ---------------------------------------------------------------------------------- */
+
+/* Can every device read the parts of the others along the axes, and is the result large enough to visit them one after the other? Not if
+ * batches were split differently there. */
+static bool reads_parts(const oly_planner *p, const oly_node *n, const oly_local_step *s, const oly_axis_list *axes)
+{
+    enum { LEAST_BYTES = 1 << 16 };
+    for (int d = 0; d < n->params.n_batch; d++)
+        for (int k = 0; k < axes->n; k++)
+            if (has_axis(&s->out.split[d].axes, axes->axis[k]))
+                return false;
+    return oly_facts_now()->near_memory && p->mesh->process >= 0 && s->out.mesh == p->mesh &&
+           part_size(&s->out) * (double)oly_dtype_size(n->type.dtype) >= LEAST_BYTES;
+}
+
+/* Every device takes its part of the result from the parts of the array, wherever they are, in as many steps: its own first. */
+static oly_status take_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *first,
+                                  const oly_layout *out, const oly_axis_list *axes)
+{
+    int members = oly_axis_list_parts(p->mesh, axes);
+    oly_local_step part = *first;
+    part.partial = true;
+    part.out = *out;
+    part.along = *axes;
+    OLY_TRY(oly_local_read_operands(p, f, &part));
+    OLY_TRY(oly_settle(p, f, n, &part.out));
+    part.slot = oly_value_of(f, n)->slot;
+    for (part.further = 0; part.further < members; part.further++)
+        OLY_TRY(oly_local_step_add(p, f, &part));
+    return OLY_OK;
+}
+
 /* Every device looks up the indexes that fall into its part of the array (or counts the smaller elements in its part
  * of a sorted line), and the results are summed. If the array's axes also split the result, each device looks up the
- * whole of that dimension, and the sum is a reduce-scatter. Not done if moving the array is cheaper. */
+ * whole of that dimension, and the sum is a reduce-scatter. Where devices read each other's memory, each looks up its own indexes in all
+ * parts. Not done if moving the array is cheaper. */
 static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -304,9 +337,11 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
     bool scattered = oly_leave_axes(&part->out, &axes);
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
+    bool whole_rows = true; /* those that are looked up are not split over the axes */
     for (int k = 0; k < n->n_in; k++) {
         part->in[k] = s->in[k];
-        oly_leave_axes(&part->in[k], &axes);
+        bool left = oly_leave_axes(&part->in[k], &axes);
+        whole_rows = whole_rows && (k > 0 || !left);
         if (k)
             moved += (double)oly_dtype_size(s->dtype[k]) *
                      (distinct_size(n->in[k], part->in[k]) - distinct_size(n->in[k], s->in[k]));
@@ -319,6 +354,11 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
+    if (s->op == OLY_LOCAL_GATHER && whole_rows && reads_parts(p, n, s, &axes)) {
+        for (int k = 1; k < n->n_in; k++)
+            part->in[k] = s->in[k];
+        return take_from_parts(p, f, n, part, &s->out, &axes);
+    }
     part->partial = true;
     OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
@@ -328,36 +368,6 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
 }
 
 /* -- slices with computed starts ----------------------------------------------------------------------------------- */
-
-/* Can every device read the parts of the others along the axes, and is the slice large enough to visit one after the other? Not if batches
- * were split differently there. */
-static bool reads_parts(const oly_planner *p, const oly_node *n, const oly_local_step *s, const oly_axis_list *axes)
-{
-    enum { LEAST_BYTES = 1 << 16 };
-    for (int d = 0; d < n->params.n_batch; d++)
-        for (int k = 0; k < axes->n; k++)
-            if (has_axis(&s->out.split[d].axes, axes->axis[k]))
-                return false;
-    return oly_facts_now()->near_memory && p->mesh->process >= 0 && s->out.mesh == p->mesh &&
-           part_size(&s->out) * (double)oly_dtype_size(n->type.dtype) >= LEAST_BYTES;
-}
-
-/* Every device copies its part of the slice from the parts of the array, wherever they are, in as many steps: its own first. */
-static oly_status slice_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *first,
-                                 const oly_layout *out, const oly_axis_list *axes)
-{
-    int members = oly_axis_list_parts(p->mesh, axes);
-    oly_local_step part = *first;
-    part.partial = true;
-    part.out = *out;
-    part.along = *axes;
-    OLY_TRY(oly_local_read_operands(p, f, &part));
-    OLY_TRY(oly_settle(p, f, n, &part.out));
-    part.slot = oly_value_of(f, n)->slot;
-    for (part.further = 0; part.further < members; part.further++)
-        OLY_TRY(oly_local_step_add(p, f, &part));
-    return OLY_OK;
-}
 
 /* Every device copies what its part of the array has of the slice, and the results are summed; where devices read each other's memory, they
  * copy it from there. Not done if moving the array is cheaper. */
@@ -389,7 +399,7 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         return OLY_OK;
     *done = true;
     if (reads_parts(p, n, s, &axes))
-        return slice_of_parts(p, f, n, part, &s->out, &axes);
+        return take_from_parts(p, f, n, part, &s->out, &axes);
     part->partial = true;
     OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
