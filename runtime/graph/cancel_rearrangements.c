@@ -183,7 +183,8 @@ static oly_status turn_back(oly_graph *g, oly_node *x, const oly_node *transpose
 static oly_status reduce_untransposed(oly_graph *g, const oly_node *node, oly_node **made)
 {
     *made = NULL;
-    if (oly_ops[node->op].lowering != OLY_LOWER_REDUCE || node->type.mesh || node->in[0]->type.mesh)
+    if (oly_ops[node->op].lowering != OLY_LOWER_REDUCE || node->type.mesh || node->in[0]->type.mesh ||
+        node->params.sharding)
         return OLY_OK;
     const oly_node *transpose = transpose_above(node->in[0], MOST_NODES);
     if (!transpose)

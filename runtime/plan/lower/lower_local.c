@@ -246,7 +246,7 @@ oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s)
         OLY_TRY(fill_device(p, s, d, &work[d]));
         if (!work[d].in)
             continue;
-        total += oly_local_work_of(&work[d].task);
+        total += oly_local_work_of(&work[d].task) / oly_axis_list_parts(p->mesh, &s->along);
     }
     for (int k = 0; k < s->n_in; k++)
         oly_reading_use(p, &s->reading[k]);

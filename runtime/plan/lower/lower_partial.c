@@ -286,6 +286,9 @@ static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
     return choice != NULL;
 }
 
+/* Testing whether an index is in a part takes as long as copying so many bytes. */
+enum { INDEX_BYTES = 8 };
+
 /* -- parts that other devices have ---------------------------------------------------------------------------------- */
 
 /* Can every device read the parts of the others along the axes, and is the result large enough to visit them one after the other? Not if
@@ -350,11 +353,13 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         part->in[0].split[dims[k]] = own->split[dims[k]];
     oly_region whole = oly_region_of_layout(&s->in[0]);
     double brought = (double)oly_dtype_size(s->dtype[0]) * (part_size(&s->in[0]) - part_size(&part->in[0]));
-    bool chosen = false;
-    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
+    bool chosen = false, at_hand = oly_is_at_hand(f, n->in[0], &whole);
+    bool reads = s->op == OLY_LOCAL_GATHER && whole_rows && reads_parts(p, n, s, &axes) && !at_hand;
+    bool cheaper = is_chosen(f, n, &chosen) ? chosen : moved < brought && !at_hand;
+    if (!cheaper && !(reads && members * part_size(&s->in[1]) * INDEX_BYTES < brought))
         return OLY_OK;
     *done = true;
-    if (s->op == OLY_LOCAL_GATHER && whole_rows && reads_parts(p, n, s, &axes)) {
+    if (reads) {
         for (int k = 1; k < n->n_in; k++)
             part->in[k] = s->in[k];
         return take_from_parts(p, f, n, part, &s->out, &axes);
@@ -394,11 +399,13 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
     oly_region whole = oly_region_of_layout(&s->in[0]);
     double brought = element * (part_size(&s->in[0]) - part_size(&part->in[0]));
-    bool chosen = false;
-    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
+    bool chosen = false, at_hand = oly_is_at_hand(f, n->in[0], &whole);
+    bool reads = reads_parts(p, n, s, &axes) && !at_hand;
+    bool cheaper = is_chosen(f, n, &chosen) ? chosen : moved < brought && !at_hand;
+    if (!cheaper && !reads)
         return OLY_OK;
     *done = true;
-    if (reads_parts(p, n, s, &axes))
+    if (reads)
         return take_from_parts(p, f, n, part, &s->out, &axes);
     part->partial = true;
     OLY_TRY(oly_local_read_operands(p, f, part));
