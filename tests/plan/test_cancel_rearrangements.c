@@ -83,12 +83,15 @@ static void others_stay(void **state)
 
 enum { REDUCTIONS = 120, MOST = 1 << 14 };
 static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-static int transposes; /* in the last plan, of arrays of three dimensions */
+static int
+    transposes; /* of arrays of three dimensions, in the plan with the fewest since it was MOST (verified calls have a second one) */
 
 static void count_transposes(oly_plan *plan)
 {
-    for (int k = transposes = 0; k < plan->graph->n_nodes; k++)
-        transposes += plan->graph->nodes[k]->op == OLY_OP_transpose && plan->graph->nodes[k]->type.rank == 3;
+    int n = 0;
+    for (int k = 0; k < plan->graph->n_nodes; k++)
+        n += plan->graph->nodes[k]->op == OLY_OP_transpose && plan->graph->nodes[k]->type.rank == 3;
+    transposes = n < transposes ? n : transposes;
 }
 
 static void reduce_turned(const oly_array *in, oly_array *out, void *user)
@@ -125,9 +128,11 @@ static void reductions_take_arrays_as_they_are(void **state)
                 oly_reshape(oly_sub(oly_mod(oly_mul(oly_arange(8 * 6 * 4, OLY_FLOAT32), 7), 31), 15), 8, 6, 4);
             oly_array y = oly_sub(oly_mod(oly_mul(x, x), 13), 4), out = NULL, same = NULL;
             x = oly_device_put(x, oly_named(mesh, drawn % 2 ? "x, y, None" : "None, y, x"));
+            transposes = MOST;
             oly_call(oly_jit(reduce_turned, 2, 1, .user = &drawn), OLY_IN(x, y), OLY_OUT(out));
             int n = transposes;
             oly_optimisations before = oly_disable(one);
+            transposes = MOST;
             oly_call(oly_jit(reduce_turned, 2, 1, .user = &drawn), OLY_IN(x, y), OLY_OUT(same));
             saved += transposes - n;
             oly_disable(before);

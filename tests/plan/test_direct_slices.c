@@ -12,7 +12,7 @@
 enum { PROGRAMS = 120, MOST = 1 << 23 };
 
 static uint64_t seed;
-static int n_slices, n_reductions; /* steps of the last plan */
+static int n_slices, n_reductions; /* steps of the plans since they were 0 */
 
 static int draw(int n)
 {
@@ -33,7 +33,6 @@ static void count_in(const oly_block *b)
 
 static void count(oly_plan *plan)
 {
-    n_slices = n_reductions = 0;
     count_in(plan->main);
 }
 
@@ -115,6 +114,7 @@ static void run(const oly_array *in, oly_array *out, void *user)
 static size_t result_of(program *p, oly_array x, oly_array start, char *bytes)
 {
     oly_array out = NULL;
+    n_slices = n_reductions = 0;
     oly_call(oly_jit(run, 2, 1, .user = p), OLY_IN(x, start), OLY_OUT(out));
     size_t size = (size_t)oly_size(out) * oly_dtype_size(oly_dtype_of(out));
     assert_true(size <= MOST);
