@@ -5,6 +5,7 @@
 #include "check_session.h"
 #include "core/optimisation.h"
 #include "plan/plan.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void backwards_and_back(const oly_array *in, oly_array *out, void *user)
@@ -146,7 +147,8 @@ static void reductions_take_arrays_as_they_are(void **state)
     oly_plan_damage = NULL;
     if (oly_process_index() == 0)
         printf("%d transposes less\n", saved);
-    assert_true(saved > REDUCTIONS / 2);
+    if (!getenv("OLYMPUS_VERIFY")) /* which plans every operation by itself, too */
+        assert_true(saved > REDUCTIONS / 2);
 }
 
 /* A gradient through the sum of the diagonal: one number per device, and a mask of indexes. */
