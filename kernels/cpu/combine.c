@@ -37,7 +37,9 @@
 
 static inline void fetch(const void *at, int64_t ahead, size_t bytes)
 {
-    for (size_t k = 0; k < bytes && ahead; k += 64)
+    if (ahead == 0)
+        return;
+    for (size_t k = 0; k < bytes; k += 64)
         __builtin_prefetch((const char *)at + ahead + k);
 }
 

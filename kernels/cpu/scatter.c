@@ -35,12 +35,12 @@ static bool repeat(int64_t rows, const int64_t *offset)
     return 4 * same >= n;
 }
 
-/* Selections are faster with values in registers: compilers make branches of the others. */
-#define IS_SUM_add true
-#define IS_SUM_mul true
-#define IS_SUM_min false
-#define IS_SUM_max false
-#define IS_SUM_set false
+/* Is the loop faster that reads and writes each element? Not where a compiler makes a branch of the choice of one of two. */
+#define IN_MEMORY_add true
+#define IN_MEMORY_mul true
+#define IN_MEMORY_min false
+#define IN_MEMORY_max false
+#define IN_MEMORY_set false
 
 /* A row is an element, or consecutive elements on both sides. Where elements take several updates in a row, they stay in a
  * register, rounded after each; rows elsewhere are fetched ahead of time. */
@@ -50,7 +50,7 @@ static bool repeat(int64_t rows, const int64_t *offset)
     {                                                                                                                  \
         T *y = to;                                                                                                     \
         const T *x = from;                                                                                             \
-        if (n == 1 && IS_SUM_##name && !repeat(rows, offset)) {                                                        \
+        if (n == 1 && IN_MEMORY_##name && !repeat(rows, offset)) {                                                     \
             for (int64_t k = 0; k < rows; k++) {                                                                       \
                 if (k + ELEMENTS_AHEAD < rows)                                                                         \
                     __builtin_prefetch(y + offset[k + ELEMENTS_AHEAD], 1);                                             \

@@ -63,17 +63,29 @@ static bool repeats(const oly_node *node)
            (oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_BROADCAST);
 }
 
-/* Is it computed in a moment from one array of its size, which is in memory for other readers, too? */
-static bool from_one_array(const oly_node *node)
+/* Is it computed in a moment from one array of its size, which is in memory? */
+static bool from_one_array(const oly_node *node, const bool *stored)
 {
-    const oly_node *array = NULL;
     bool cheap = node->op == OLY_OP_add || node->op == OLY_OP_sub || node->op == OLY_OP_mul;
     if (!cheap || node->n_uses < 2 || repeats(node->in[0]) == repeats(node->in[1]) ||
         oly_type_size(&node->type) * (int64_t)oly_dtype_size(node->type.dtype) < LEAST_BYTES)
         return false;
-    array = repeats(node->in[0]) ? node->in[1] : node->in[0];
-    oly_lowering how = oly_ops[array->op].lowering;
-    return how != OLY_LOWER_VIEW && how != OLY_LOWER_RESHAPE && (how != OLY_LOWER_TILE || array->n_uses > 1);
+    return stored[node->in[repeats(node->in[0])]->index];
+}
+
+/* Arrays that are in memory, whatever is fused: what is not elementwise makes them or reads them. */
+static void find_stored(const oly_graph *g, bool *stored)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_lowering how = oly_ops[g->nodes[k]->op].lowering;
+        stored[k] = how != OLY_LOWER_TILE && how != OLY_LOWER_VIEW && how != OLY_LOWER_RESHAPE;
+        for (int j = 0; j < g->nodes[k]->n_in && stored[k]; j++) {
+            const oly_node *in = g->nodes[k]->in[j];
+            stored[in->index] = stored[in->index] || elementwise(in);
+        }
+    }
+    for (int k = 0; k < g->n_outputs; k++)
+        stored[g->outputs[k]->index] = stored[g->outputs[k]->index] || elementwise(g->outputs[k]);
 }
 
 /* Marks the nodes that only a reduction reads, through elementwise operations, and reductions. */
@@ -120,16 +132,17 @@ static oly_status copy_for(oly_graph *g, oly_node *reader, oly_node *value)
 static oly_status copy_reduced(oly_graph *g)
 {
     int n = g->n_nodes;
-    bool *reduced = OLY_ARENA_NEW(&g->arena, bool, n + 1);
+    bool *reduced = OLY_ARENA_NEW(&g->arena, bool, n + 1), *stored = OLY_ARENA_NEW(&g->arena, bool, n + 1);
     int *keepers = OLY_ARENA_NEW(&g->arena, int, n + 1);
-    if (!reduced || !keepers)
+    if (!reduced || !stored || !keepers)
         return oly_out_of_memory((size_t)n, "the nodes of a graph");
+    find_stored(g, stored);
     find_reduced(g, reduced);
     count_keepers(g, reduced, keepers);
     for (int k = 0; k < n; k++)
         for (int j = 0; j < g->nodes[k]->n_in && reduced[k]; j++) {
             oly_node *in = g->nodes[k]->in[j];
-            if (in->index < n && keepers[in->index] > 0 && from_one_array(in))
+            if (in->index < n && keepers[in->index] > 0 && from_one_array(in, stored))
                 OLY_TRY(copy_for(g, g->nodes[k], in));
         }
     return OLY_OK;

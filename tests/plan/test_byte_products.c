@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4,8 devices=8  Products of bytes that read the bytes: plans have them, and random programs have the values that they have when the operands are converted
  * first, with and without the matrix registers. BYTES_SEED=n: of the first program. */
-#include "check.h"
-#include "check_session.h"
+#include "check_steps.h"
 #include "core/optimisation.h"
-#include "plan/plan.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -19,18 +17,14 @@ static int draw(int n)
     return (int)((seed >> 33) % (uint64_t)n);
 }
 
-static void count_in(const oly_block *b)
+static bool is_fused(const oly_step *s)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
-        n_fused += b->steps[k].kind == OLY_STEP_GEMM && b->steps[k].gemm.converted[0];
-        if (b->steps[k].kind == OLY_STEP_LOOP)
-            count_in(b->steps[k].loop.body);
-    }
+    return s->kind == OLY_STEP_GEMM && s->gemm.converted[0];
 }
 
 static void count(oly_plan *plan)
 {
-    count_in(plan->main);
+    n_fused += check_count_steps(plan, is_fused);
 }
 
 #define PRODUCT(x, y) oly_matmul(x, y, .preferred_element_type = OLY_INT32)
@@ -127,21 +121,4 @@ static void random_programs_have_the_same_values(void **state)
     assert_int_equal(of_kind[2], 0);
 }
 
-static int open_it(void **state)
-{
-    oly_plan_damage = count;
-    return check_open(state);
-}
-
-static int close_it(void **state)
-{
-    oly_plan_damage = NULL;
-    return check_close(state);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_programs_have_the_same_values, open_it, close_it)};
-    return CHECK_MAIN(tests);
-}
+CHECK_MAIN_LOOKING(random_programs_have_the_same_values, count);

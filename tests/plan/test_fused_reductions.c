@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4,8 devices=8  Reductions that compute their operand: plans have them, and random programs have the bits that they have when the operand is written to
  * memory first. FUSED_SEED=n: of the first program. */
-#include "check.h"
-#include "check_session.h"
+#include "check_steps.h"
 #include "core/optimisation.h"
-#include "plan/plan.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -19,18 +17,14 @@ static int draw(int n)
     return (int)((seed >> 33) % (uint64_t)n);
 }
 
-static void count_in(const oly_block *b)
+static bool is_fused(const oly_step *s)
 {
-    for (int k = 0; b && k < b->n_steps; k++) {
-        n_fused += b->steps[k].kind == OLY_STEP_REDUCE && b->steps[k].reduce.operand;
-        if (b->steps[k].kind == OLY_STEP_LOOP)
-            count_in(b->steps[k].loop.body);
-    }
+    return s->kind == OLY_STEP_REDUCE && s->reduce.operand;
 }
 
 static void count(oly_plan *plan)
 {
-    count_in(plan->main);
+    n_fused += check_count_steps(plan, is_fused);
 }
 
 typedef struct program {
@@ -133,21 +127,4 @@ static void random_programs_have_the_same_bits(void **state)
     assert_true(of_kind[0] > 0 && of_kind[1] > 0 && of_kind[2] > 0 && of_kind[6] > 0 && of_kind[10] > 0);
 }
 
-static int open_it(void **state)
-{
-    oly_plan_damage = count;
-    return check_open(state);
-}
-
-static int close_it(void **state)
-{
-    oly_plan_damage = NULL;
-    return check_close(state);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(random_programs_have_the_same_bits, open_it, close_it)};
-    return CHECK_MAIN(tests);
-}
+CHECK_MAIN_LOOKING(random_programs_have_the_same_bits, count);

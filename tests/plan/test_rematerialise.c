@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2,4 devices=8  What is reduced and read again is computed twice where that is cheap: graphs have the copies, and drawn programs have the bits
  * that they have without. REMATERIALISED=seed: only this program. */
-#include "check.h"
-#include "check_session.h"
+#include "check_steps.h"
 #include "core/optimisation.h"
-#include "plan/plan.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -153,21 +151,4 @@ static void drawn_programs_have_the_same_bits(void **state)
     }
 }
 
-static int open_it(void **state)
-{
-    oly_plan_damage = count;
-    return check_open(state);
-}
-
-static int close_it(void **state)
-{
-    oly_plan_damage = NULL;
-    return check_close(state);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_it, close_it)};
-    return CHECK_MAIN(tests);
-}
+CHECK_MAIN_LOOKING(drawn_programs_have_the_same_bits, count);

@@ -41,8 +41,8 @@ oly_status oly_lower_cyclic_shift(oly_planner *p, oly_frame *f, oly_node *n, con
 /* -- place_reduction.c -- */
 /* The layout of the node's partial results, split further as its value will be, for a reduce-scatter over the axes;
  * false: there is none. */
-bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes,
-                          oly_layout *target);
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *partial,
+                          const oly_axis_list *axes, oly_layout *target);
 /* Reduces the partial results in the node's slot over the axes: a reduce-scatter if the node's propagated layout is
  * split over some of them, else an all-reduce. Sets the node's layout and slot. */
 oly_status oly_place_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,

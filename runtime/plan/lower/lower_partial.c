@@ -286,45 +286,69 @@ static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
     return choice != NULL;
 }
 
-/* Testing whether an index is in a part takes as long as copying so many bytes. */
-enum { INDEX_BYTES = 8 };
+/* -- sums of parts -------------------------------------------------------------------------------------------------------- */
 
-/* -- parts that other devices have ---------------------------------------------------------------------------------- */
+static bool has_any(const oly_layout *l, int rank, const oly_axis_list *axes)
+{
+    for (int d = 0; d < rank; d++)
+        for (int k = 0; k < axes->n; k++)
+            if (has_axis(&l->split[d].axes, axes->axis[k]))
+                return true;
+    return false;
+}
 
-/* Can every device read the parts of the others along the axes, and is the result large enough to visit them one after the other? Not if
- * batches were split differently there. */
-static bool reads_parts(const oly_planner *p, const oly_node *n, const oly_local_step *s, const oly_axis_list *axes)
+/* Can every device take its part of the result from the parts of the others? Only where their sum would be scattered at once, into that
+ * layout: sums that wait, and what is computed from them, are added up in another order, which may not depend on how devices are
+ * distributed over processes. Not if batches, or rows that are looked up, were split over the axes; nor for small results, as every part
+ * is a step. */
+static bool reads_parts(oly_planner *p, oly_frame *f, const oly_node *n, const oly_local_step *s,
+                        const oly_local_step *part, const oly_axis_list *axes)
 {
     enum { LEAST_BYTES = 1 << 16 };
-    for (int d = 0; d < n->params.n_batch; d++)
-        for (int k = 0; k < axes->n; k++)
-            if (has_axis(&s->out.split[d].axes, axes->axis[k]))
-                return false;
-    return oly_facts_now()->near_memory && p->mesh->process >= 0 && s->out.mesh == p->mesh &&
-           part_size(&s->out) * (double)oly_dtype_size(n->type.dtype) >= LEAST_BYTES;
+    oly_layout target;
+    if (!oly_facts_now()->near_memory || p->mesh->process < 0 || s->out.mesh != p->mesh ||
+        oly_local_way_of(s->op) == OLY_LOCAL_SEARCHES || !oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER))
+        return false;
+    bool rows = oly_local_way_of(s->op) == OLY_LOCAL_READS;
+    return part_size(&s->out) * (double)oly_dtype_size(n->type.dtype) >= LEAST_BYTES &&
+           !has_any(&s->out, n->params.n_batch, axes) && !has_any(&s->in[0], rows ? s->in[0].rank : 0, axes) &&
+           oly_scattered_layout(p, f, n, &part->out, axes, &target) && oly_layout_equal(&target, &s->out);
 }
 
 /* Every device takes its part of the result from the parts of the array, wherever they are, in as many steps: its own first. */
-static oly_status take_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *first,
-                                  const oly_layout *out, const oly_axis_list *axes)
+static oly_status take_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s,
+                                  oly_local_step *part, const oly_axis_list *axes)
 {
     int members = oly_axis_list_parts(p->mesh, axes);
-    oly_local_step part = *first;
-    part.partial = true;
-    part.out = *out;
-    part.along = *axes;
-    OLY_TRY(oly_local_read_operands(p, f, &part));
-    OLY_TRY(oly_settle(p, f, n, &part.out));
-    part.slot = oly_value_of(f, n)->slot;
-    for (part.further = 0; part.further < members; part.further++)
-        OLY_TRY(oly_local_step_add(p, f, &part));
+    part->out = s->out;
+    part->along = *axes;
+    for (int k = 1; k < n->n_in; k++)
+        part->in[k] = s->in[k];
+    OLY_TRY(oly_local_read_operands(p, f, part));
+    OLY_TRY(oly_settle(p, f, n, &part->out));
+    part->slot = oly_value_of(f, n)->slot;
+    for (part->further = 0; part->further < members; part->further++)
+        OLY_TRY(oly_local_step_add(p, f, part));
     return OLY_OK;
+}
+
+/* Adds the step of partial results of s and their sum over the axes, or what has the same values. */
+static oly_status sum_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, oly_local_step *part,
+                            const oly_axis_list *axes)
+{
+    part->partial = true;
+    if (reads_parts(p, f, n, s, part, axes))
+        return take_from_parts(p, f, n, s, part, axes);
+    OLY_TRY(oly_local_read_operands(p, f, part));
+    OLY_TRY(oly_settle(p, f, n, &part->out));
+    part->slot = oly_value_of(f, n)->slot;
+    OLY_TRY(oly_local_step_add(p, f, part));
+    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, axes);
 }
 
 /* Every device looks up the indexes that fall into its part of the array (or counts the smaller elements in its part
  * of a sorted line), and the results are summed. If the array's axes also split the result, each device looks up the
- * whole of that dimension, and the sum is a reduce-scatter. Where devices read each other's memory, each looks up its own indexes in all
- * parts. Not done if moving the array is cheaper. */
+ * whole of that dimension, and the sum is a reduce-scatter. Not done if moving the array is cheaper. */
 static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -340,11 +364,9 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
     bool scattered = oly_leave_axes(&part->out, &axes);
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
-    bool whole_rows = true; /* those that are looked up are not split over the axes */
     for (int k = 0; k < n->n_in; k++) {
         part->in[k] = s->in[k];
-        bool left = oly_leave_axes(&part->in[k], &axes);
-        whole_rows = whole_rows && (k > 0 || !left);
+        oly_leave_axes(&part->in[k], &axes);
         if (k)
             moved += (double)oly_dtype_size(s->dtype[k]) *
                      (distinct_size(n->in[k], part->in[k]) - distinct_size(n->in[k], s->in[k]));
@@ -353,29 +375,17 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         part->in[0].split[dims[k]] = own->split[dims[k]];
     oly_region whole = oly_region_of_layout(&s->in[0]);
     double brought = (double)oly_dtype_size(s->dtype[0]) * (part_size(&s->in[0]) - part_size(&part->in[0]));
-    bool chosen = false, at_hand = oly_is_at_hand(f, n->in[0], &whole);
-    bool reads = s->op == OLY_LOCAL_GATHER && whole_rows && reads_parts(p, n, s, &axes) && !at_hand;
-    bool cheaper = is_chosen(f, n, &chosen) ? chosen : moved < brought && !at_hand;
-    if (!cheaper && !(reads && members * part_size(&s->in[1]) * INDEX_BYTES < brought))
+    bool chosen = false;
+    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
-    if (reads) {
-        for (int k = 1; k < n->n_in; k++)
-            part->in[k] = s->in[k];
-        return take_from_parts(p, f, n, part, &s->out, &axes);
-    }
-    part->partial = true;
-    OLY_TRY(oly_local_read_operands(p, f, part));
-    OLY_TRY(oly_settle(p, f, n, &part->out));
-    part->slot = oly_value_of(f, n)->slot;
-    OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
+    return sum_parts(p, f, n, s, part, &axes);
 }
 
 /* -- slices with computed starts ----------------------------------------------------------------------------------- */
 
-/* Every device copies what its part of the array has of the slice, and the results are summed; where devices read each other's memory, they
- * copy it from there. Not done if moving the array is cheaper. */
+/* Every device copies what its part of the array has of the slice, and the results are summed. Not done if moving
+ * the array is cheaper. */
 static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -399,20 +409,11 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
     oly_region whole = oly_region_of_layout(&s->in[0]);
     double brought = element * (part_size(&s->in[0]) - part_size(&part->in[0]));
-    bool chosen = false, at_hand = oly_is_at_hand(f, n->in[0], &whole);
-    bool reads = reads_parts(p, n, s, &axes) && !at_hand;
-    bool cheaper = is_chosen(f, n, &chosen) ? chosen : moved < brought && !at_hand;
-    if (!cheaper && !reads)
+    bool chosen = false;
+    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
-    if (reads)
-        return take_from_parts(p, f, n, part, &s->out, &axes);
-    part->partial = true;
-    OLY_TRY(oly_local_read_operands(p, f, part));
-    OLY_TRY(oly_settle(p, f, n, &part->out));
-    part->slot = oly_value_of(f, n)->slot;
-    OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
+    return sum_parts(p, f, n, s, part, &axes);
 }
 
 /* -- choice of method ---------------------------------------------------------------------------------------------- */

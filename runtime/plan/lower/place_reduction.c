@@ -18,12 +18,11 @@ static bool all_in(const oly_axis_list *some, int first, const oly_axis_list *ax
     return true;
 }
 
-bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes,
-                          oly_layout *target)
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *partial,
+                          const oly_axis_list *axes, oly_layout *target)
 {
     const oly_value *v = oly_value_of(f, n);
-    const oly_layout *partial = v->layout,
-                     all = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n),
+    const oly_layout all = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n),
                      *wanted = &all;
     int n_more = 0;
     *target = *partial;
@@ -45,7 +44,7 @@ oly_status oly_place_reduction(oly_planner *p, oly_frame *f, oly_node *n, const 
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* replicated over the axes */
     oly_layout target;
-    if (!oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER) || !oly_scattered_layout(p, f, n, axes, &target)) {
+    if (!oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER) || !oly_scattered_layout(p, f, n, v->layout, axes, &target)) {
         bool done;
         OLY_TRY(oly_sink_parts(p, f, n, rule, axes, &done));
         return done ? OLY_OK : oly_defer_reduction(p, f, n, rule, axes);

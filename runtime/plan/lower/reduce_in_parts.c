@@ -207,7 +207,7 @@ oly_status oly_reduce_in_parts(oly_planner *p, oly_frame *f, const oly_node *pla
     OLY_PLAN_CHECK(waits);
     oly_layout scattered;
     finish w = {.p = p, .f = f, .place = place, .from = &from, .to = to, .from_slot = v->slot, .sum = *waits};
-    if (oly_scattered_layout(p, f, sum, &waits->axes, &scattered))
+    if (oly_scattered_layout(p, f, sum, v->layout, &waits->axes, &scattered))
         w.scattered = &scattered;
     w.step = parts_of(sum, &from, w.scattered, to);
     if (w.step <= 1)
