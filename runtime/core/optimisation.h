@@ -14,9 +14,9 @@ typedef enum oly_optimisation {
     OLY_N_OPTIMISATIONS
 } oly_optimisation;
 
-typedef uint64_t oly_optimisations; /* a set: bits by number */
-_Static_assert(OLY_N_OPTIMISATIONS <= 64, "a set of optimisations has 64 bits");
-#define OLY_ALL_OPTIMISATIONS ((oly_optimisations)-1 >> (64 - OLY_N_OPTIMISATIONS))
+typedef unsigned __int128 oly_optimisations; /* a set: bits by number */
+_Static_assert(OLY_N_OPTIMISATIONS <= 128, "a set of optimisations has 128 bits");
+#define OLY_ALL_OPTIMISATIONS ((oly_optimisations)-1 >> (128 - OLY_N_OPTIMISATIONS))
 
 /* Those that OLYMPUS_DISABLE turns off, and those that are off on this thread in addition (oly_disable). */
 extern oly_optimisations oly_disabled_by_option;
@@ -24,7 +24,7 @@ extern _Thread_local oly_optimisations oly_disabled_here;
 
 static inline bool oly_enabled(oly_optimisation x)
 {
-    return !((oly_disabled_by_option | oly_disabled_here) >> x & 1);
+    return !((oly_disabled_by_option | oly_disabled_here) >> x & 1u);
 }
 
 /* Turns further ones off for plans that this thread makes from now on; returns those that were off before, for the call that ends it. */

@@ -46,7 +46,7 @@ static inline int oly_tile_then(int detail) /* -1: none */
 }
 
 /* Details of VIEW rows (view.h) and WRITE rows: part of operand 0 replaced by operand 1, or operands side by side. */
-enum { OLY_VIEW_SAME, OLY_VIEW_TRANSPOSE, OLY_VIEW_BROADCAST, OLY_VIEW_SLICE, OLY_VIEW_REV };
+enum { OLY_VIEW_SAME, OLY_VIEW_TRANSPOSE, OLY_VIEW_BROADCAST, OLY_VIEW_SLICE, OLY_VIEW_REV, OLY_VIEW_SQUEEZE };
 enum { OLY_WRITE_PART, OLY_WRITE_ALL };
 /* Details of PLACE rows: the sharding fixes every dimension, or only those over Explicit axes. */
 enum { OLY_PLACE_ALL, OLY_PLACE_EXPLICIT };

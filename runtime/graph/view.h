@@ -14,6 +14,9 @@ typedef struct oly_view_dim {
 
 /* Of every dimension of the node's result. */
 void oly_view_of(const oly_node *node, oly_view_dim *dims);
+/* Does a reshape only add or drop dimensions of one element? Then it is placed as its operand; from[d]: dimension of
+ * the operand, or -1. */
+bool oly_is_thin(const oly_node *node, int8_t *from);
 /* Is it a slice of its operand, with this step in every dimension? */
 bool oly_is_part(const oly_node *node, int64_t step);
 #endif

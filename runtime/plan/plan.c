@@ -406,6 +406,9 @@ static oly_status run_passes(oly_planner *p)
     OLY_TRY(oly_reduce_unravelled(p, f, &changed));
     if (changed)
         OLY_TRY(lay_out(p, &f));
+    OLY_TRY(oly_place_scanned(p, f, &changed));
+    if (changed)
+        OLY_TRY(lay_out(p, &f));
     OLY_TRY(oly_expand_late(p, f));
     OLY_TRY(oly_choose(p, f));
     OLY_TRY(oly_lower_frame(p, f));
@@ -413,6 +416,7 @@ static oly_status run_passes(oly_planner *p)
     f->block->end = p->next_number;
     p->plan->n_steps = p->next_number;
     OLY_TRY(oly_write_directly(p));
+    OLY_TRY(oly_write_counted(p));
     OLY_TRY(oly_read_directly(p));
     OLY_TRY(oly_schedule(p));
     oly_fuse_reductions(p->plan);
@@ -460,6 +464,10 @@ static oly_status rewrite(oly_planner *p)
         OLY_TRY(oly_graph_share(g));
     if (oly_enabled(OLY_OPTIMISATION_DEMAND))
         OLY_TRY(oly_graph_narrow(g));
+    if (oly_enabled(OLY_OPTIMISATION_SQUEEZED_VIEWS))
+        OLY_TRY(oly_graph_squeeze(g));
+    if (oly_enabled(OLY_OPTIMISATION_LOOP_ROWS))
+        oly_graph_settle_counters(g);
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
         OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))

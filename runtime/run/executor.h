@@ -70,6 +70,9 @@ size_t oly_executor_workspace(const oly_plan *plan);
 
 /* Steps of kind TILE, REDUCE and LOCAL, and products without their exchange. */
 oly_status oly_compute(oly_run *r, const oly_step *step);
+/* A device's share of a step of that kind, or of one that copies within devices, on this thread, with other base pointers than the
+ * run's. Where devices compute at once. */
+void oly_compute_share(oly_run *r, void *const *base, const oly_step *step, int device);
 /* Phase k of a product whose result is sent in parts. */
 oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k);
 /* Copies between devices of this process, of a step or level. work: element-operations, which decide whether threads

@@ -368,6 +368,17 @@ static oly_status submit_copies(oly_run *r, const oly_copies *c)
     return oly_submit(r, uses, &kind, c, sizeof *c);
 }
 
+void oly_compute_share(oly_run *r, void *const *base, const oly_step *step, int device)
+{
+    if (step->kind != OLY_STEP_MOVE) {
+        compute_device(&(oly_device_work){.run = r, .device = device, .base = base, .what = step});
+        return;
+    }
+    for (int k = 0; k < step->move.n_copies; k++)
+        if (oly_cell_device(r->plan, step->move.copies[k].to.base) == device)
+            run_all_chunks(base, &step->move.copies[k], step->prepared->copies[k]);
+}
+
 oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_copy_work *copies, int n, double work)
 {
     copying c = {{copies, prepared->copies, n, prepared}, r, r->base, {chunks_of_copy, prepared->copies, 0}};

@@ -7,6 +7,8 @@
 #include "run/execute.h"
 #include "run/executor.h"
 #include "run/held_once.h"
+#include "run/loop_buffers.h"
+#include "run/loop_by_device.h"
 #include "run/loop_once.h"
 #include "run/loop_replay.h"
 #include "run/messages.h"
@@ -137,64 +139,17 @@ static oly_status set_counter(oly_run *r, const oly_step *s, int64_t i)
     return OLY_OK;
 }
 
-/* The buffers of a carry, in the order in which they are written. */
-static int n_buffers(const oly_step *s, int k)
-{
-    return 2 + (s->loop.passed ? s->loop.passed[k].n_more : 0);
-}
-
-static int buffer_slot(const oly_step *s, int k, int number)
-{
-    if (number == 0)
-        return s->loop.out_slot[k];
-    return number == 1 || !s->loop.passed ? s->loop.spare_slot[k] : s->loop.passed[k].more_slot[number - 2];
-}
-
-static bool is_passed(const oly_step *s, int k)
-{
-    return s->loop.passed && s->loop.passed[k].from >= 0;
-}
-
-static bool stays_in_place(const oly_step *s, int k)
-{
-    return s->loop.out_slot[k] == s->loop.in_slot[k];
-}
-
-/* The buffer that was written becomes the last that is written again. */
-static void rotate_buffers(oly_run *r, const oly_step *s, int d, int k)
-{
-    void *written = *cell(r, d, s->loop.out_slot[k]);
-    int n = n_buffers(s, k);
-    for (int b = 0; b < n - 1; b++)
-        *cell(r, d, buffer_slot(s, k, b)) = *cell(r, d, buffer_slot(s, k, b + 1));
-    *cell(r, d, buffer_slot(s, k, n - 1)) = written;
-}
-
 /* The devices whose buffers turn: all, or the first alone (oly_prepared.first_only), after which the others catch up. */
 static int turning_devices(const oly_run *r, const oly_step *s)
 {
     return s->prepared && s->prepared->first_only ? 1 : r->plan->n_devices;
 }
 
-static void turn_buffers(oly_run *r, const oly_step *s, int d)
-{
-    for (int age = s->loop.oldest; age > 0; age--) /* before what they take over changes */
-        for (int k = 0; k < s->loop.n_carry; k++)
-            if (s->loop.passed[k].age == age)
-                *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.in_slot[s->loop.passed[k].from]);
-    for (int k = 0; k < s->loop.n_carry; k++) {
-        if (stays_in_place(s, k) || is_passed(s, k))
-            continue;
-        *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.out_slot[k]);
-        rotate_buffers(r, s, d, k);
-    }
-}
-
 /* The next iteration reads what this one wrote, and overwrites what no carry holds any more. */
 void oly_turn_buffers(oly_run *r, const oly_step *s)
 {
     for (int d = 0; d < turning_devices(r, s); d++)
-        turn_buffers(r, s, d);
+        oly_loop_turn(r->plan, r->base, s, d);
     oly_base_changes(r);
 }
 
@@ -204,17 +159,14 @@ static void catch_up(oly_run *r, const oly_step *s, int64_t n)
     int64_t turns = n < 2 ? n : 1 + (n - 1) % 2;
     for (int d = turning_devices(r, s); d < r->plan->n_devices; d++)
         for (int64_t k = 0; k < turns; k++)
-            turn_buffers(r, s, d);
+            oly_loop_turn(r->plan, r->base, s, d);
     oly_base_changes(r);
 }
 
-/* After n iterations, as before the first: for the next iteration of an outer loop. */
 static void restore_buffers(oly_run *r, const oly_step *s, int64_t n, int devices)
 {
     for (int d = 0; d < devices; d++)
-        for (int k = 0; k < s->loop.n_carry; k++)
-            for (int64_t i = n; i % n_buffers(s, k) && !stays_in_place(s, k) && !is_passed(s, k); i++)
-                rotate_buffers(r, s, d, k);
+        oly_loop_restore(r->plan, r->base, s, d, n);
     oly_base_changes(r);
 }
 
@@ -229,6 +181,15 @@ static oly_status copy_results(oly_run *r, const oly_step *s)
     return OLY_OK;
 }
 
+static void bind_rows(oly_run *r, const oly_step *s, int64_t i)
+{
+    if (s->loop.n_rows == 0)
+        return;
+    for (int d = 0; d < r->plan->n_devices; d++)
+        oly_loop_bind_rows(r->plan, r->base, s, d, i);
+    oly_base_changes(r);
+}
+
 /* Iteration i, if there is one: *more. It may be launched before that is known. */
 static oly_status run_iteration(oly_run *r, const oly_step *s, int64_t i, oly_iterations *shown, bool *more)
 {
@@ -240,6 +201,7 @@ static oly_status run_iteration(oly_run *r, const oly_step *s, int64_t i, oly_it
         return OLY_OK;
     oly_iteration_begins(shown, i);
     oly_status st = set_counter(r, s, i);
+    bind_rows(r, s, i);
     if (st == OLY_OK)
         st = oly_run_block(r, s->loop.body);
     oly_iteration_ends(shown, i);
@@ -273,9 +235,10 @@ static oly_status run_loop(oly_run *r, const oly_step *s, const oly_loop_once *o
     oly_status st = OLY_OK;
     int64_t i = 0;
     bool more = true, ends = false;
+    if (oly_runs_by_device(r, s))
+        return oly_loop_by_device(r, s);
     for (int d = 0; d < n; d++)
-        for (int k = 0; k < s->loop.n_carry; k++)
-            *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
+        oly_loop_begin(r->plan, r->base, s, d);
     oly_base_changes(r);
     oly_iterations shown = oly_iterations_begin(r, s);
     while (!ends && more && st == OLY_OK) {
@@ -318,10 +281,8 @@ void oly_settle_loops(oly_run *r)
             for (int d = 0; d < plan->n_devices; d++) {
                 const oly_passed_carry *x = s->loop.passed ? &s->loop.passed[k] : NULL;
                 int64_t written = s->loop.count - 1 - (x ? x->age : 0); /* the iteration that computed it */
-                int root = x ? x->root : k;
-                int last = written < 0 || stays_in_place(s, k)
-                               ? s->loop.init_slot[k]
-                               : buffer_slot(s, root, (int)(written % n_buffers(s, root)));
+                int last = oly_loop_slot_written(s, x ? x->root : k, written);
+                last = last < 0 ? s->loop.init_slot[k] : last;
                 r->owner[oly_cell(plan, d, s->loop.in_slot[k])] = r->owner[oly_cell(plan, d, last)];
             }
     }

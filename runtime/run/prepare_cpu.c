@@ -7,6 +7,7 @@
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 #include "run/held_once.h"
+#include "run/loop_by_device.h"
 #include "run/loop_once.h"
 #include "run/repeated_work.h"
 #include "run/row_blocks.h"
@@ -295,7 +296,8 @@ oly_status oly_executor_prepare(oly_plan *plan)
         return OLY_OK;
     OLY_TRY(prepare_block(plan, plan->main));
     OLY_TRY(oly_find_loops_once(plan));
-    return oly_find_held_once(plan);
+    OLY_TRY(oly_find_held_once(plan));
+    return oly_find_loops_by_device(plan);
 }
 
 oly_status oly_executor_prepare_level(const oly_plan *plan, oly_reduction_level *level)

@@ -10,6 +10,7 @@
  * every process makes the same. Called by plan.c. */
 #include "plan/choose/choose.h"
 #include "plan/choose/chooser.h"
+#include "graph/view.h"
 #include "plan/partition/partition.h"
 #include "core/optimisation.h"
 #include "core/option.h"

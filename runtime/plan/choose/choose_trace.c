@@ -11,27 +11,6 @@ static bool is_view(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
 }
 
-bool oly_is_thin(const oly_node *n, int8_t *from)
-{
-    if (oly_ops[n->op].lowering != OLY_LOWER_RESHAPE || n->n_in != 1)
-        return false;
-    const oly_type *x = &n->in[0]->type;
-    int e = 0;
-    for (int d = 0; d < n->type.rank; d++) {
-        from[d] = -1;
-        if (n->type.shape[d] == 1)
-            continue;
-        while (e < x->rank && x->shape[e] == 1)
-            e++;
-        if (e == x->rank || x->shape[e] != n->type.shape[d])
-            return false;
-        from[d] = (int8_t)e++;
-    }
-    while (e < x->rank && x->shape[e] == 1)
-        e++;
-    return e == x->rank;
-}
-
 /* Is the value a view of its operand? `from`: the corresponding dimensions. */
 bool oly_looks_through(const oly_node *n, int8_t *from)
 {
@@ -50,7 +29,9 @@ bool oly_is_clear(const oly_node *n)
     int how = oly_ops[n->op].detail;
     if (!is_view(n))
         return !n->params.settled;
-    return (how == OLY_VIEW_SAME || how == OLY_VIEW_TRANSPOSE || how == OLY_VIEW_BROADCAST) && !n->params.settled;
+    return (how == OLY_VIEW_SAME || how == OLY_VIEW_TRANSPOSE || how == OLY_VIEW_BROADCAST ||
+            how == OLY_VIEW_SQUEEZE) &&
+           !n->params.settled;
 }
 
 /* -- values behind views ------------------------------------------------------------------------------------------- */

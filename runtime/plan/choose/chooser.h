@@ -206,9 +206,6 @@ typedef struct oly_chooser {
 /* Follows views, and captures into the graphs around, to the stored value: sets root, owner, entry and the dimensions
  * of r. False: some view shows only a part, or is pinned. */
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
-/* Does a reshape only add or drop dimensions of one element? Then it is placed as its operand; from[d]: dimension of
- * the operand, or -1. */
-bool oly_is_thin(const oly_node *n, int8_t *from);
 /* Where a traced value is placed without choices; false: unknown. */
 bool oly_placed_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 /* oly_looks_through: is the value a view of its operand? from[d]: the corresponding dimension. oly_is_clear: does it

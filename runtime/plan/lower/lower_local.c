@@ -368,6 +368,9 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     if (oly_value_of(f, n)->slot >= 0)
         return OLY_OK; /* computed together with another sort by the same keys (lower_sort.c) */
     OLY_TRY(whole_step(p, f, n, &s));
+    OLY_TRY(oly_lower_counted(p, f, n, s, &done));
+    if (done)
+        return OLY_OK;
     OLY_TRY(oly_lower_partial(p, f, n, s, &done));
     if (done)
         return OLY_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Steps of the kernels in kernels/local.h: what lower_local.c, lower_partial.c, lower_sort.c and lower_scatter.c
+/* Steps of the kernels in kernels/local.h: what lower_local.c, lower_partial.c, lower_sort.c, lower_counted.c and lower_scatter.c
  * share. Private to this room. */
 #ifndef OLY_PLAN_LOWER_LOWER_LOCAL_H
 #define OLY_PLAN_LOWER_LOWER_LOCAL_H
@@ -56,6 +56,11 @@ bool oly_leave_axes(oly_layout *l, const oly_axis_list *axes);
 /* Computes the node from partial results of each device's part, if that moves less than s, the step with whole
  * lines. *done says so. */
 oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
+
+/* -- lower_counted.c -- */
+/* A slice of an array from around a loop whose start follows the loop's counter, and which has whole rows, is bound to them in every
+ * iteration, so that nothing is copied. *done says so. */
+oly_status oly_lower_counted(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
 
 /* -- lower_scatter.c -- */
 /* Likewise for a scatter that adds, whose updates may be split over devices. */

@@ -204,6 +204,8 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
             c.spare[k] = c.spare[c.passed[k].root];
         }
     oly_slot_use(p, counter);
+    for (int k = 0; k < body->n_rows; k++)
+        oly_slot_use(p, body->rows[k].of);
     body->block->end = p->next_number;
     if (n->params.predicate)
         OLY_TRY(add_result_slots(p, f, n, &c));
@@ -222,6 +224,8 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     s->loop.init_slot = c.init;
     s->loop.passed = c.oldest > 0 ? c.passed : NULL;
     s->loop.oldest = c.oldest;
+    s->loop.n_rows = body->n_rows;
+    s->loop.rows = body->rows;
     return settle_results(p, f, n, &c);
 }
 

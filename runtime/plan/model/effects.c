@@ -9,16 +9,17 @@ typedef struct visitor {
     void *context;
 } visitor;
 
+/* Who uses rows of a slot uses the slot. */
 static void use_slot(const visitor *v, int slot, bool writes)
 {
-    if (slot >= 0)
+    for (; slot >= 0; slot = v->plan->slots[slot].row_of - 1)
         v->visit(v->context, slot, writes);
 }
 
 static void use_cell(const visitor *v, int base, bool writes)
 {
     if (base >= 0)
-        v->visit(v->context, oly_cell_slot(v->plan, base), writes);
+        use_slot(v, oly_cell_slot(v->plan, base), writes);
 }
 
 static void use_buffer(void *context, int buffer, bool receives)
@@ -129,6 +130,8 @@ static void loop_uses(const visitor *v, const oly_step *s)
         if (s->loop.result_slot)
             use_slot(v, s->loop.result_slot[k], true);
     }
+    for (int k = 0; k < s->loop.n_rows; k++)
+        use_slot(v, s->loop.rows[k].of, false);
     block_uses(v, s->loop.body);
 }
 

@@ -29,6 +29,7 @@ typedef struct oly_slot {
     struct oly_block *block; /* of the step that writes it */
     bool claimed;            /* is an output or a loop's carry: no second one may use its memory */
     bool shared;             /* holds two values (reshape): must not be updated in place */
+    int row_of;              /* BOUND: 1 + the slot of which a loop binds it to some rows (oly_loop_row); 0: it is not */
 } oly_slot;
 
 /* Where a box's first element is. base: see oly_cell; -1: nowhere. */
@@ -190,6 +191,13 @@ typedef struct oly_passed_carry {
     const int *more_slot; /* [n_more] */
 } oly_passed_carry;
 
+/* Rows of an array that a loop's iterations read or write where they are: in iteration i the slot's memory is that of `of` from row
+ * first + i * step on, at most `last`. The slots' sizes say how large a row is. */
+typedef struct oly_loop_row {
+    int slot, of;
+    int64_t rows, first, step, last;
+} oly_loop_row;
+
 typedef struct oly_step {
     oly_step_kind kind;
     int number;             /* order of emission */
@@ -280,6 +288,8 @@ typedef struct oly_step {
             int oldest;                                             /* the largest age */
             int predicate;          /* the carry that says whether to continue; -1: counted */
             const int *result_slot; /* the final copies of the carries; NULL when counted: they stay in place */
+            int n_rows;
+            const oly_loop_row *rows; /* [n_rows] */
         } loop;
         struct {
             int n, index_slot; /* int32 on every device, clamped to the blocks' numbers */

@@ -45,12 +45,38 @@ static int store_into(const oly_plan *plan, const oly_step *group, int slot)
     return store;
 }
 
+/* Is it where a copy of the step would have put what the group now stores there? Copies of one step are disjoint. */
+static bool was_copied(const oly_step *move, const oly_place *store)
+{
+    for (int k = 0; k < move->move.n_copies; k++) {
+        const oly_copy_work *c = &move->move.copies[k];
+        if (c->from.base < 0 && c->to.base == store->base && c->to.offset == store->offset)
+            return true;
+    }
+    return false;
+}
+
+/* Does the group use the array for nothing but what the step would have copied there? */
+static bool keeps_off(const oly_plan *plan, const oly_step *group, int to, const oly_step *move)
+{
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_tile_work *w = &group->tile.device[d];
+        for (int k = 0; w->has_work && k < group->tile.program.n_loads; k++)
+            if (oly_cell_slot(plan, w->loads[k].base) == to)
+                return false;
+        for (int k = 0; w->has_work && k < group->tile.program.n_stores; k++)
+            if (oly_cell_slot(plan, w->stores[k].base) == to && !was_copied(move, &w->stores[k]))
+                return false;
+    }
+    return true;
+}
+
 static oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, int from, int to)
 {
     for (int j = k - 1; j >= 0 && j >= k - FAR; j--) {
         oly_step *s = &b->steps[j];
         if (s->number == plan->slots[from].first) {
-            bool fits = s->kind == OLY_STEP_TILE && !s->exchange && !uses_either(plan, s, to, to);
+            bool fits = s->kind == OLY_STEP_TILE && !s->exchange && keeps_off(plan, s, to, &b->steps[k]);
             return fits ? s : NULL;
         }
         if (uses_either(plan, s, from, to))
@@ -61,18 +87,43 @@ static oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, int f
 
 /* -- its copies -------------------------------------------------------------------------------------------------------------- */
 
+/* The next dimension from d on with more than one element; `rank`: there is none. */
+static int next_long(int rank, const int64_t *extent, int d)
+{
+    while (d < rank && extent[d] == 1)
+        d++;
+    return d;
+}
+
+/* Do the group's box and the copy have the same extents, but for dimensions of size 1? Then *place, of the group, has strides of the
+ * copy's `stride`. */
+static bool match(const oly_tile_box *box, const oly_copy_task *task, const int64_t *stride, int64_t *place)
+{
+    int e = next_long(task->rank, task->extent, 0);
+    for (int d = 0; d < box->rank; d++) {
+        place[d] = 0;
+        if (box->extent[d] == 1)
+            continue;
+        if (e >= task->rank || task->extent[e] != box->extent[d])
+            return false;
+        place[d] = stride[e];
+        e = next_long(task->rank, task->extent, e + 1);
+    }
+    return e >= task->rank;
+}
+
 /* Does the copy take just what the group has stored on the device? */
 static bool takes_all(const oly_plan *plan, const oly_step *group, int store, int device, const oly_copy_work *c)
 {
     const oly_tile_work *w = &group->tile.device[device];
     const oly_place *place = w->has_work ? &w->stores[store] : NULL;
+    int64_t from[OLY_MAX_RANK];
     if (!place || oly_cell_device(plan, c->to.base) != device || place->base != c->from.base ||
-        place->offset != c->from.offset || w->box.rank != c->task.rank ||
+        place->offset != c->from.offset || !match(&w->box, &c->task, c->task.from_stride, from) ||
         c->task.element_bytes != oly_dtype_size((oly_dtype)group->tile.program.store_dtype[store]))
         return false;
     for (int d = 0; d < w->box.rank; d++)
-        if (w->box.extent[d] != c->task.extent[d] ||
-            (w->box.extent[d] > 1 && place->stride[d] != c->task.from_stride[d]))
+        if (w->box.extent[d] > 1 && place->stride[d] != from[d])
             return false;
     return true;
 }
@@ -113,7 +164,7 @@ static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_copy_
         OLY_PLAN_CHECK(stores);
         memcpy(stores, w->stores, sizeof *stores * (size_t)n_stores);
         stores[store] = (oly_place){.base = c->to.base, .offset = c->to.offset};
-        memcpy(stores[store].stride, c->task.to_stride, sizeof stores[store].stride);
+        match(&w->box, &c->task, c->task.to_stride, stores[store].stride);
         w->stores = stores;
         c->from.base = -1;
     }

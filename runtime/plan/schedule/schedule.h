@@ -4,8 +4,9 @@
 #define OLY_PLAN_SCHEDULE_SCHEDULE_H
 #include "plan/model/planner.h"
 
-/* direct_writes.c, direct_reads.c: before the others, in this order */
+/* direct_writes.c, counted_writes.c, direct_reads.c: before the others, in this order */
 oly_status oly_write_directly(oly_planner *p);
+oly_status oly_write_counted(oly_planner *p);
 oly_status oly_read_directly(oly_planner *p);
 extern int64_t
     oly_direct_reads_least; /* bytes of a device's block: smaller ones are copied in a few microseconds. Tests set it */
