@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See counters.h. Indexes are wrapped and clamped by operations (select(i < 0, i + n, i)): since the range of the counter is known, so is
  * which operand they choose. */
+#include "graph/build.h"
 #include "graph/counters.h"
+#include <string.h>
 
 enum { DEEPEST = 16, LARGEST = 1 << 30 };
 
@@ -143,23 +145,95 @@ static void settle(const oly_node *loop, oly_node *n, bool *any)
     }
 }
 
-static void visit(oly_graph *g, const oly_node *loop, bool *any)
+/* Is the first dimension of a node's operand indexed by one number alone, which is within it in all iterations? */
+static bool indexes_row(const oly_node *loop, const oly_node *n, int op)
 {
-    for (int k = 0; k < g->n_nodes; k++) {
-        oly_node *n = g->nodes[k];
-        oly_graph *const *graphs;
-        oly_graph_ahead(g, k, 1);
-        for (int j = oly_node_graphs(n, &graphs) - 1; j >= 0; j--)
-            visit(graphs[j], is_counted(n) ? n : NULL, any);
-        if (loop)
-            settle(loop, n, any);
-    }
+    oly_counted form;
+    const oly_node *x = n->n_in > 0 ? n->in[0] : NULL;
+    return oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_ops[n->op].detail == op && n->params.n_batch == 0 &&
+           n->params.n_axes == 1 && n->params.axes[0] == 0 && !n->params.sharding && !n->type.mesh && !x->type.mesh &&
+           n->in[1]->type.rank == 0 && find(loop, n->in[1], &form, DEEPEST) && lowest(&form) >= 0 &&
+           highest(&form) < x->type.shape[0] && oly_type_size(&x->type) > 0;
 }
 
-void oly_graph_settle_counters(oly_graph *g)
+/* The operands of a slice or an update by the row's number: `first` of them are given. */
+static oly_status add_starts(oly_graph *g, const oly_node *x, oly_node *index, oly_node **in, int first)
+{
+    oly_node *zero;
+    OLY_TRY(oly_build_number(g, OLY_INT32, 0, &zero));
+    for (int d = 0; d < x->type.rank; d++)
+        in[first + d] = d == 0 ? index : zero;
+    return OLY_OK;
+}
+
+/* x[i] and x.at[i].set(u) as slices and updates, of which rows are read and written where they are. *made: NULL: it is neither. */
+static oly_status by_rows(oly_graph *g, const oly_node *loop, oly_node *n, oly_node **made)
+{
+    oly_node *in[2 + OLY_MAX_RANK];
+    oly_params p;
+    *made = NULL;
+    bool gets = indexes_row(loop, n, OLY_LOCAL_GATHER);
+    if (!gets &&
+        !(indexes_row(loop, n, OLY_LOCAL_SCATTER) && n->in[2]->type.dtype == n->type.dtype && !n->in[2]->type.mesh))
+        return OLY_OK;
+    const oly_type *x = &n->in[0]->type;
+    memset(&p, 0, sizeof p);
+    p.rank = x->rank;
+    memcpy(p.shape, x->shape, sizeof p.shape);
+    p.shape[0] = 1;
+    in[0] = n->in[0];
+    OLY_TRY(add_starts(g, in[0], n->in[1], in, gets ? 1 : 2));
+    if (gets) {
+        OLY_TRY(oly_graph_add(g, OLY_OP_dynamic_slice, 1 + x->rank, in, &p, made));
+        (*made)->site = n->site;
+        OLY_TRY(oly_build_reshape(g, *made, n->type.rank, n->type.shape, made));
+    } else {
+        OLY_TRY(oly_build_reshape(g, n->in[2], p.rank, p.shape, &in[1]));
+        in[1]->site = n->site;
+        OLY_TRY(oly_graph_add(g, OLY_OP_dynamic_update_slice, 2 + x->rank, in, NULL, made));
+    }
+    (*made)->site = n->site;
+    return OLY_OK;
+}
+
+static void follow(oly_node *const *instead, int n, oly_node **node)
+{
+    if (instead && (*node)->index < n && instead[(*node)->index])
+        *node = instead[(*node)->index];
+}
+
+static oly_status visit(oly_graph *g, const oly_node *loop, bool *any)
+{
+    oly_node **instead = NULL;
+    int n_nodes = g->n_nodes;
+    for (int k = 0; k < n_nodes; k++) {
+        oly_node *n = g->nodes[k], *made = NULL;
+        oly_graph *const *graphs;
+        oly_graph_ahead(g, k, 1);
+        for (int j = 0; j < n->n_in; j++)
+            follow(instead, n_nodes, &n->in[j]);
+        for (int j = oly_node_graphs(n, &graphs) - 1; j >= 0; j--)
+            OLY_TRY(visit(graphs[j], is_counted(n) ? n : NULL, any));
+        if (loop)
+            OLY_TRY(by_rows(g, loop, n, &made));
+        if (made && !instead && !(instead = OLY_ARENA_NEW(&g->arena, oly_node *, n_nodes)))
+            return oly_out_of_memory(sizeof *instead * (size_t)n_nodes, "the nodes of a graph");
+        if (made)
+            instead[k] = made;
+    }
+    for (int k = 0; k < g->n_outputs; k++)
+        follow(instead, n_nodes, &g->outputs[k]);
+    for (int k = 0; k < g->n_nodes && loop; k++)
+        settle(loop, g->nodes[k], any);
+    *any = *any || instead;
+    return g->n_nodes > n_nodes ? oly_graph_sort(g) : OLY_OK;
+}
+
+oly_status oly_graph_settle_counters(oly_graph *g)
 {
     bool any = false;
-    visit(g, NULL, &any);
+    OLY_TRY(visit(g, NULL, &any));
     if (any)
         oly_graph_prune(g);
+    return OLY_OK;
 }

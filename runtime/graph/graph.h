@@ -164,9 +164,9 @@ oly_status oly_graph_share(oly_graph *g);
 oly_status oly_graph_narrow(oly_graph *g);
 /* Makes views of reshapes that only drop or insert dimensions of size 1 of a part of a value, in bodies too. */
 oly_status oly_graph_squeeze(oly_graph *g);
-/* Starts of slices and updates that follow the counter of a loop become the counter itself where that needs no computation, in bodies
- * too. Needs a pruned graph and leaves one. */
-void oly_graph_settle_counters(oly_graph *g);
+/* In loops, x[i] and x.at[i].set(u) become slices and updates where i, computed from the counter, is a row of x; their starts become the
+ * counter itself where that needs no computation. In bodies too. Needs a pruned graph and leaves one. */
+oly_status oly_graph_settle_counters(oly_graph *g);
 /* Gives every elementwise operation its own copy of small masks computed from indexes and constants, and reductions their own of what
  * one operation makes of a large array, in bodies too.
  * Needs and leaves a pruned graph. */

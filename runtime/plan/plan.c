@@ -467,7 +467,7 @@ static oly_status rewrite(oly_planner *p)
     if (oly_enabled(OLY_OPTIMISATION_SQUEEZED_VIEWS))
         OLY_TRY(oly_graph_squeeze(g));
     if (oly_enabled(OLY_OPTIMISATION_LOOP_ROWS))
-        oly_graph_settle_counters(g);
+        OLY_TRY(oly_graph_settle_counters(g));
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
         OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))

@@ -168,6 +168,25 @@ static void scans(const oly_array *in, oly_array *out, void *user)
         out[k] = k < p->n_carry ? carry[k] : k - p->n_carry < p->n_y ? ys[k - p->n_carry] : in[0];
 }
 
+/* Rows and numbers by index. */
+static void by_index(oly_array i, oly_array *carry, void *user)
+{
+    const program *p = user;
+    uint64_t before = seed;
+    seed = p->seed;
+    int64_t n = p->length;
+    oly_array at = draw(2) ? oly_sub(n - 1, i) : i, to = draw(2) ? oly_sub(oly_sub(n, i), 1) : i;
+    oly_array row = oly_at_get(p->captured, OLY_INDEXES(at));
+    oly_array number = oly_take(oly_slice(p->captured, ":, 1"), draw(2) ? at : i, 0, "fill");
+    oly_array made = small(oly_add(oly_add(row, number), oly_mul(carry[0], 2)), p);
+    if (draw(3) == 0)
+        made = small(oly_add(made, oly_at_get(carry[1], OLY_INDEXES(i))), p);
+    carry[1] = draw(4) ? oly_at_set(carry[1], OLY_INDEXES(to), draw(2) ? made : carry[0])
+                       : small(oly_at_add(carry[1], OLY_INDEXES(to), made), p);
+    carry[0] = draw(3) ? made : oly_at_set(made, OLY_INDEXES(oly_sub(i, 2)), number);
+    seed = before;
+}
+
 static void repeated(oly_array i, oly_array *carry, void *user)
 {
     program *p = user;
@@ -199,7 +218,7 @@ static void run(const oly_array *in, oly_array *out, void *user)
     case 3: {
         oly_array carry[2] = {oly_slice(in[1], "0"), draw(2) ? oly_zeros_like(in[0]) : in[0]};
         p->captured = in[1];
-        oly_fori(0, p->length - draw(2), by_hand, 2, carry, user);
+        oly_fori(0, p->length - draw(2), p->seed % 2 ? by_hand : by_index, 2, carry, user);
         out[0] = carry[0];
         out[1] = carry[1];
         break;

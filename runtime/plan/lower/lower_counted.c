@@ -35,7 +35,6 @@ static bool is_stored(oly_frame *f, const oly_node *n, const oly_layout *l)
 
 oly_status oly_lower_counted(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
 {
-    enum { LEAST_BYTES = 64 }; /* of a row: a number is read as fast by a kernel */
     oly_counted form;
     oly_region all = oly_region_of_layout(&s->in[0]), part = oly_region_of_layout(&s->out);
     int of, slot;
@@ -44,8 +43,7 @@ oly_status oly_lower_counted(oly_planner *p, oly_frame *f, oly_node *n, const ol
         !f->loop || f->loop->params.n_branches > 0 || s->out.mesh != p->mesh || !oly_captured(f, n->in[0]) ||
         oly_is_constant(n->in[0]) || !has_rows(f, n, s, &form) || !oly_is_at_hand(f, n->in[0], &all))
         return OLY_OK;
-    if (oly_type_size(&n->type) * (int64_t)oly_dtype_size(n->type.dtype) < LEAST_BYTES ||
-        (!is_stored(f, n->in[0], &s->in[0]) && 2 * form.count * n->type.shape[0] < n->in[0]->type.shape[0]))
+    if (!is_stored(f, n->in[0], &s->in[0]) && 2 * form.count * n->type.shape[0] < n->in[0]->type.shape[0])
         return OLY_OK;
     OLY_TRY(oly_materialise(p, f, n->in[0], &s->in[0], &of));
     slot = oly_slot_new(p, &part, oly_dtype_size(n->type.dtype));
