@@ -162,8 +162,6 @@ oly_status oly_graph_flip(oly_graph *g);
 oly_status oly_graph_share(oly_graph *g);
 /* Where only a slice of an elementwise result is read, computes only that, in bodies too. Needs a pruned graph and leaves one. */
 oly_status oly_graph_narrow(oly_graph *g);
-/* Makes views of reshapes that only drop or insert dimensions of size 1 of a part of a value, in bodies too. */
-oly_status oly_graph_squeeze(oly_graph *g);
 /* In loops, x[i] and x.at[i].set(u) become slices and updates where i, computed from the counter, is a row of x; their starts become the
  * counter itself where that needs no computation. In bodies too. Needs a pruned graph and leaves one. */
 oly_status oly_graph_settle_counters(oly_graph *g);

@@ -409,6 +409,7 @@ static oly_status run_passes(oly_planner *p)
     OLY_TRY(oly_place_scanned(p, f, &changed));
     if (changed)
         OLY_TRY(lay_out(p, &f));
+    oly_squeeze_views(f);
     OLY_TRY(oly_expand_late(p, f));
     OLY_TRY(oly_choose(p, f));
     OLY_TRY(oly_lower_frame(p, f));
@@ -464,8 +465,6 @@ static oly_status rewrite(oly_planner *p)
         OLY_TRY(oly_graph_share(g));
     if (oly_enabled(OLY_OPTIMISATION_DEMAND))
         OLY_TRY(oly_graph_narrow(g));
-    if (oly_enabled(OLY_OPTIMISATION_SQUEEZED_VIEWS))
-        OLY_TRY(oly_graph_squeeze(g));
     if (oly_enabled(OLY_OPTIMISATION_LOOP_ROWS))
         OLY_TRY(oly_graph_settle_counters(g));
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))

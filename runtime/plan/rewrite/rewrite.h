@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Changes of the graph before it is planned: loop-invariant hoisting, loop fission, reductions of ravelled arrays, scanned arrays. Called by plan.c. */
+/* Changes of the graph before it is planned: loop-invariant hoisting, loop fission, reductions of ravelled arrays, scanned arrays, squeezed slices. Called by plan.c. */
 #ifndef OLY_PLAN_REWRITE_REWRITE_H
 #define OLY_PLAN_REWRITE_REWRITE_H
 #include "plan/model/planner.h"
@@ -12,4 +12,6 @@ oly_status oly_split_loops(oly_planner *p);
 oly_status oly_reduce_unravelled(oly_planner *p, oly_frame *f, bool *changed);
 /* Splits arrays whose first dimension is split, and which loops go through row by row, along another dimension. Likewise. */
 oly_status oly_place_scanned(oly_planner *p, oly_frame *f, bool *changed);
+/* Makes views of reshapes that only drop or insert dimensions of size 1 of a part of a value. Needs propagated axes and leaves them. */
+void oly_squeeze_views(oly_frame *f);
 #endif
