@@ -139,6 +139,39 @@ def loop(n, step):
     return run
 
 
+def scan(step, carry, xs, reverse=False):
+    if jax:
+        return lax.scan(step, carry, xs, reverse=reverse)
+    parts = xs if isinstance(xs, tuple) else (xs,)
+    ys = []
+    for i in range(len(parts[0]))[::-1 if reverse else 1]:
+        carry, y = step(carry, tuple(x[i] for x in xs) if isinstance(xs, tuple) else xs[i])
+        ys.append(y)
+    ys = ys[::-1] if reverse else ys
+    return carry, tuple(np.stack(y) for y in zip(*ys)) if isinstance(ys[0], tuple) else np.stack(ys)
+
+
+def solve_columns(b):
+    def eliminate(c, x):
+        divisor = np.float32(2.5) - c[0]
+        made = 1 / divisor, (x + c[1]) / divisor
+        return made, made
+
+    def substitute(u, x):
+        u = x[0] * u + x[1]
+        return u, u
+    zero = xp.zeros_like(b[0])
+    return scan(substitute, zero, scan(eliminate, (zero, zero), b)[1], reverse=True)[1]
+
+
+def recursive_filter(x):
+    def recur(c, x):
+        y = (np.float32(.2) * x + np.float32(.1) * c[2]) + (np.float32(.9) * c[0] - np.float32(.2) * c[1])
+        return (y, c[0], x), y
+    zero = xp.zeros_like(x[0])
+    return scan(recur, (zero, zero, zero), x)[1]
+
+
 def laplace(u):
     p = xp.pad(u, 1)
     return 4 * u - (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:])
@@ -285,6 +318,8 @@ ROWS = {
     "work_life": loop(25, life),
     "work_shallow_water": lambda x: loop(25, flow)((1 + np.float32(.01) * x, xp.zeros_like(x), xp.zeros_like(x)))[0],
     "work_acoustic_wave": lambda x: loop(25, sound)((x, x))[0],
+    "work_sweeps": lambda b: solve_columns(solve_columns(b).T).T,
+    "work_recursive_filter": recursive_filter,
 }
 
 def grad_of(f, k=0):

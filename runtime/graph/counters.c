@@ -149,11 +149,12 @@ static void settle(const oly_node *loop, oly_node *n, bool *any)
 static bool indexes_row(const oly_node *loop, const oly_node *n, int op)
 {
     oly_counted form;
-    const oly_node *x = n->n_in > 0 ? n->in[0] : NULL;
-    return oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_ops[n->op].detail == op && n->params.n_batch == 0 &&
-           n->params.n_axes == 1 && n->params.axes[0] == 0 && !n->params.sharding && !n->type.mesh && !x->type.mesh &&
-           n->in[1]->type.rank == 0 && find(loop, n->in[1], &form, DEEPEST) && lowest(&form) >= 0 &&
-           highest(&form) < x->type.shape[0] && oly_type_size(&x->type) > 0;
+    if (oly_ops[n->op].lowering != OLY_LOWER_LOCAL || oly_ops[n->op].detail != op || n->n_in < 2 ||
+        n->params.n_batch > 0 || n->params.n_axes != 1 || n->params.axes[0] != 0 || n->params.sharding)
+        return false;
+    const oly_type *x = &n->in[0]->type;
+    return !n->type.mesh && !x->mesh && oly_type_size(x) > 0 && n->in[1]->type.rank == 0 &&
+           find(loop, n->in[1], &form, DEEPEST) && lowest(&form) >= 0 && highest(&form) < x->shape[0];
 }
 
 /* The operands of a slice or an update by the row's number: `first` of them are given. */

@@ -396,6 +396,7 @@ static oly_status lay_out(oly_planner *p, oly_frame **made)
 
 static oly_status run_passes(oly_planner *p)
 {
+    enum { MOST_SWEEPS = 8 };
     oly_frame *f;
     bool changed;
     OLY_TRY(choose_mesh(p));
@@ -406,9 +407,12 @@ static oly_status run_passes(oly_planner *p)
     OLY_TRY(oly_reduce_unravelled(p, f, &changed));
     if (changed)
         OLY_TRY(lay_out(p, &f));
-    OLY_TRY(oly_place_scanned(p, f, &changed));
-    if (changed)
-        OLY_TRY(lay_out(p, &f));
+    changed = true;
+    for (int times = 0; times < MOST_SWEEPS && changed; times++) {
+        OLY_TRY(oly_place_scanned(p, f, &changed)); /* what one sweep leaves split may be swept again */
+        if (changed)
+            OLY_TRY(lay_out(p, &f));
+    }
     oly_squeeze_views(f);
     OLY_TRY(oly_expand_late(p, f));
     OLY_TRY(oly_choose(p, f));
