@@ -10,13 +10,17 @@
 
 enum { LEAST_ROWS = 8, LEAST_BYTES = 1 << 12 /* of the array */ };
 
-/* Does the loop's body read this input only as rows that follow the counter? */
+/* Does the loop's body read this input only as rows that follow the counter, and compute nothing that sums over products or windows of
+ * them? Those would need whole rows, or a reduction over devices, in every iteration. */
 static bool is_scanned(const oly_node *loop, const oly_node *input)
 {
     const oly_graph *body = loop->params.body;
     int reads = 0;
     for (int k = 0; k < body->n_nodes; k++) {
         const oly_node *n = body->nodes[k];
+        int how = oly_ops[n->op].lowering;
+        if (how == OLY_LOWER_CONTRACT || how == OLY_LOWER_WINDOW)
+            return false;
         oly_counted form;
         bool slices = oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_ops[n->op].detail == OLY_LOCAL_DYNAMIC_SLICE &&
                       n->params.n_batch == 0 && n->in[0] == input && oly_counted_of(loop, n->in[1], &form);
