@@ -235,8 +235,8 @@ static oly_status run_loop(oly_run *r, const oly_step *s, const oly_loop_once *o
     oly_status st = OLY_OK;
     int64_t i = 0;
     bool more = true, ends = false;
-    if (oly_runs_by_device(r, s))
-        return oly_loop_by_device(r, s);
+    if (oly_runs_by_device(r, s) && oly_loop_by_device(r, s))
+        return OLY_OK;
     for (int d = 0; d < n; d++)
         oly_loop_begin(r->plan, r->base, s, d);
     oly_base_changes(r);

@@ -57,7 +57,7 @@ static bool uses_own(const oly_plan *plan, const oly_step *s, int d)
     return c.own;
 }
 
-/* Copies within devices, those of a device one after the other or not. */
+/* Copies within devices, on every process: others take a message number. */
 static bool copies_own(const oly_plan *plan, const oly_step *s)
 {
     for (int k = 0; k < s->move.n_copies; k++) {
@@ -65,7 +65,7 @@ static bool copies_own(const oly_plan *plan, const oly_step *s)
         if (c->from.base < 0 || oly_cell_device(plan, c->from.base) != oly_cell_device(plan, c->to.base))
             return false;
     }
-    return !s->exchange && !s->second && !s->starts;
+    return s->alone && !s->exchange && !s->second && !s->starts;
 }
 
 /* Can a device's share be computed by itself, with nothing but its chunks? */
@@ -140,7 +140,7 @@ bool oly_runs_by_device(const oly_run *r, const oly_step *loop)
 typedef struct running {
     oly_run *run;
     const oly_step *loop;
-    _Atomic bool no_memory;
+    void **base; /* of each device, one after the other */
 } running;
 
 static void run_block(const running *x, void **base, const oly_block *b, int d);
@@ -174,30 +174,34 @@ static void run_block(const running *x, void **base, const oly_block *b, int d)
     }
 }
 
-static void run_device(void *context, int d)
+static size_t n_cells(const oly_plan *plan)
 {
-    running *x = context;
-    const oly_plan *plan = x->run->plan;
-    size_t bytes = sizeof(void *) * (size_t)plan->n_slots * (size_t)plan->n_devices;
-    void **base = oly_malloc(bytes);
-    if (!base) {
-        x->no_memory = true;
-        return;
-    }
-    memcpy(base, x->run->base, bytes);
-    run_loop(x, base, x->loop, d);
-    for (int k = 0; k < x->loop->loop.n_carry; k++) {
-        int cell = oly_cell(plan, d, x->loop->loop.in_slot[k]);
-        x->run->base[cell] = base[cell];
-    }
-    oly_release(base);
+    return (size_t)plan->n_slots * (size_t)plan->n_devices;
 }
 
-oly_status oly_loop_by_device(oly_run *r, const oly_step *loop)
+static void run_device(void *context, int d)
 {
-    running x = {.run = r, .loop = loop};
+    const running *x = context;
+    run_loop(x, x->base + n_cells(x->run->plan) * (size_t)d, x->loop, d);
+}
+
+bool oly_loop_by_device(oly_run *r, const oly_step *loop)
+{
+    const oly_plan *plan = r->plan;
+    size_t n = n_cells(plan);
+    running x = {.run = r, .loop = loop, .base = oly_malloc(sizeof *x.base * n * (size_t)plan->n_devices)};
+    if (!x.base)
+        return false;
+    for (int d = 0; d < plan->n_devices; d++)
+        memcpy(x.base + n * (size_t)d, r->base, sizeof *x.base * n);
     oly_executor_enter(r);
-    oly_parallel(r->plan->n_devices, run_device, &x);
+    oly_parallel(plan->n_devices, run_device, &x);
     oly_executor_leave(r);
-    return x.no_memory ? oly_out_of_memory(0, "the iterations of a loop") : OLY_OK;
+    for (int d = 0; d < plan->n_devices; d++)
+        for (int k = 0; k < loop->loop.n_carry; k++) {
+            int cell = oly_cell(plan, d, loop->loop.in_slot[k]);
+            r->base[cell] = x.base[n * (size_t)d + (size_t)cell];
+        }
+    oly_release(x.base);
+    return true;
 }

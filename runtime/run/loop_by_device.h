@@ -10,5 +10,6 @@
 oly_status oly_find_loops_by_device(oly_plan *plan);
 /* Is the loop run so in this run? Not if its steps are timed. */
 bool oly_runs_by_device(const oly_run *r, const oly_step *loop);
-oly_status oly_loop_by_device(oly_run *r, const oly_step *loop);
+/* False: there is no memory for the tables of base pointers, and nothing has been done. */
+bool oly_loop_by_device(oly_run *r, const oly_step *loop);
 #endif

@@ -233,7 +233,8 @@ static bool has_sample(const char *row)
             return true;
     static const char *const elsewhere[] = {"reshard",   "auto_axes", "pvary",      "psum",
                                             "pmax",      "pmin",      "all_gather", "psum_scatter",
-                                            "own_slice", "custom",    "all_to_all", "ppermute"}; /* below */
+                                            "own_slice", "custom",    "all_to_all", "ppermute", /* below */
+                                            "squeeze"}; /* made by the planner, from reshape */
     for (size_t k = 0; k < sizeof elsewhere / sizeof elsewhere[0]; k++)
         if (strcmp(elsewhere[k], row) == 0)
             return true;

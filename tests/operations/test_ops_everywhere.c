@@ -362,6 +362,7 @@ static const char *const not_here[] = {
     "permute",   /* what ppermute is replaced by, as the other collectives are by rows above */
     "auto_axes", /* the oracle's family "types" */
     "own_slice", /* made by gradients of oly_all_gather */
+    "squeeze",   /* made by the planner, from reshape */
     "call",      /* the program's own functions: tests/inside */
     "custom",    /* and derivatives */
 };
