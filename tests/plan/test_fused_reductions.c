@@ -90,6 +90,28 @@ static oly_array drawn(int64_t a, int64_t b, int64_t c, oly_sharding s)
     return oly_device_put(oly_random_normal(oly_random_key(draw(1000)), OLY_FLOAT32, a, b, c), s);
 }
 
+/* The group also stores what only one process reads: elsewhere no other value may have that memory before the reduction has run. */
+static void sum_and_part(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_update(in[0], "0:4", 1), y = oly_astype(x, OLY_INT32);
+    oly_array sum = oly_sum(oly_add(y, -3)), more = oly_add(x, 1);
+    oly_array lines = oly_astype(oly_broadcast_to(oly_slice(more, "0:2"), 3, 2), OLY_INT32);
+    oly_array places = oly_broadcast_to(oly_stack(0, oly_slice(y, "6"), sum), 3, 2);
+    out[0] = oly_at_add(oly_zeros(OLY_INT32, 4), OLY_INDEXES(places), lines, .mode = "clip");
+}
+
+static void parts_keep_their_memory(void)
+{
+    const float numbers[7] = {0, 2, 4, 1, 3, 0, 2};
+    int got[4];
+    oly_array x =
+        oly_device_put(oly_from_host(numbers, OLY_FLOAT32, 1, (int64_t[]){7}), oly_named(oly_make_mesh("x=8"), "x"));
+    oly_array out = oly_apply(oly_jit(sum_and_part, 1, 1), x);
+    assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+    assert_true(got[0] == 6 && got[1] == 0 && got[2] == 6 && got[3] == 0);
+}
+
 static void random_programs_have_the_same_bits(void **state)
 {
     static const char *const specs[] = {"None, None, None", "x, None, None", "None, None, y",
@@ -125,6 +147,10 @@ static void random_programs_have_the_same_bits(void **state)
         if (oly_process_index() == 0)
             printf("kind %d: %d fused\n", k, of_kind[k]);
     assert_true(of_kind[0] > 0 && of_kind[1] > 0 && of_kind[2] > 0 && of_kind[6] > 0 && of_kind[10] > 0);
+    OLY_SCOPE
+    {
+        parts_keep_their_memory();
+    }
 }
 
 CHECK_MAIN_LOOKING(random_programs_have_the_same_bits, count);

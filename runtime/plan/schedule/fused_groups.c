@@ -22,15 +22,24 @@ bool oly_group_may_wait(const oly_plan *plan, const oly_step *group, const oly_s
     return true;
 }
 
+static void keep_until(oly_plan *plan, int n, const oly_place *places, int number)
+{
+    for (int k = 0; k < n; k++) {
+        oly_slot *s = places[k].base >= 0 ? &plan->slots[oly_cell_slot(plan, places[k].base)] : NULL;
+        if (s && s->last < number)
+            s->last = number;
+    }
+}
+
+/* It reads and writes later. What nothing on this process reads is written then, too: no other slot may have that memory. */
 void oly_group_take(oly_plan *plan, oly_step *group, int number)
 {
+    const oly_tile_program *p = &group->tile.program;
     group->taken_by = number > group->taken_by ? number : group->taken_by;
     for (int d = 0; d < plan->n_devices; d++)
-        for (int k = 0; group->tile.device[d].has_work && k < group->tile.program.n_loads; k++) {
-            int base = group->tile.device[d].loads[k].base;
-            oly_slot *s = base >= 0 ? &plan->slots[oly_cell_slot(plan, base)] : NULL;
-            if (s && s->last < number)
-                s->last = number;
+        if (group->tile.device[d].has_work) {
+            keep_until(plan, p->n_loads, group->tile.device[d].loads, number);
+            keep_until(plan, p->n_stores, group->tile.device[d].stores, number);
         }
 }
 
