@@ -31,6 +31,7 @@ static bool copies_alike(const oly_plan *plan, int n_copies, const oly_copy_work
 typedef struct finder {
     oly_plan *plan;
     bool *alike;            /* [n_slots] all devices have the same there */
+    bool *read;             /* [n_slots] and a step that computes the same on all reads it */
     bool computes, unknown; /* a step differs by device; a copy of something else was seen */
     bool more;              /* something has become alike */
 } finder;
@@ -38,9 +39,9 @@ typedef struct finder {
 static void note_alike(void *context, int slot, bool writes)
 {
     finder *f = context;
-    (void)writes;
     f->more = f->more || !f->alike[slot];
     f->alike[slot] = true;
+    f->read[slot] = f->read[slot] || !writes;
 }
 
 static void look_at_copies(finder *f, int n, const oly_copy_work *copies)
@@ -80,12 +81,17 @@ static oly_status look(const oly_block *b, void *context)
 static oly_status is_alike(finder *f, const oly_step *loop, bool *alike)
 {
     memset(f->alike, 0, sizeof *f->alike * (size_t)f->plan->n_slots);
+    memset(f->read, 0, sizeof *f->read * (size_t)f->plan->n_slots);
     f->computes = f->more = true;
     while (f->computes && f->more) {
         f->more = f->unknown = false;
         OLY_TRY(oly_each_block(loop->loop.body, look, f));
     }
     *alike = f->computes && !f->unknown;
+    for (int k = 0; k < loop->loop.n_carry; k++) /* what is only written, in part, says nothing about the rest */
+        if (loop->loop.in_slot[k] == loop->loop.out_slot[k] && f->alike[loop->loop.in_slot[k]] &&
+            !f->read[loop->loop.in_slot[k]])
+            *alike = false;
     return OLY_OK;
 }
 
@@ -205,9 +211,10 @@ oly_status oly_find_loops_once(oly_plan *plan)
     if (plan->n_devices < 2 || !oly_enabled(OLY_OPTIMISATION_COMPUTE_ONCE) || oly_platform_is_late() ||
         oly_platform_is_apart())
         return OLY_OK;
-    finder f = {.plan = plan, .alike = oly_calloc((size_t)plan->n_slots + 1, sizeof *f.alike)};
+    finder f = {.plan = plan, .alike = oly_calloc(2 * (size_t)plan->n_slots + 1, sizeof *f.alike)};
     if (!f.alike)
         return no_memory();
+    f.read = f.alike + plan->n_slots;
     oly_status st = find(&f, plan->main);
     oly_release(f.alike);
     return st;
