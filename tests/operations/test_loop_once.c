@@ -254,8 +254,37 @@ static void large_carries(void **state)
     unsetenv("OLYMPUS_COMPUTE_ONCE");
 }
 
+static void write_columns(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    (void)user;
+    carry[0] = oly_update(carry[0], ":, 1:", 1);
+}
+
+static void columns_of_a_split_array(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, 3, write_columns, 1, out, user);
+}
+
+/* Every device writes the same into the same places of its part; what is beside them differs. */
+static void parts_that_are_written_alike_stay_apart(void **state)
+{
+    (void)state;
+    float got[64 * 3];
+    oly_init(NULL, NULL);
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array x = oly_reshape(oly_arange(64 * 3, OLY_FLOAT32), 64, 3);
+    oly_array out = oly_apply(oly_jit(columns_of_a_split_array, 1, 1), oly_device_put(x, oly_named(mesh, "x")));
+    assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+    for (int k = 0; k < 64 * 3; k++)
+        assert_true(got[k] == (k % 3 ? 1.0f : (float)k));
+    oly_finalize();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_loops), cmocka_unit_test(large_carries)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_loops), cmocka_unit_test(large_carries),
+                                       cmocka_unit_test(parts_that_are_written_alike_stay_apart)};
     return CHECK_MAIN(tests);
 }
