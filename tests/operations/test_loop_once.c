@@ -273,7 +273,7 @@ static void parts_that_are_written_alike_stay_apart(void **state)
     (void)state;
     float got[64 * 3];
     oly_init(NULL, NULL);
-    oly_mesh mesh = oly_make_mesh("x=8");
+    mesh = oly_make_mesh("x=8");
     oly_array x = oly_reshape(oly_arange(64 * 3, OLY_FLOAT32), 64, 3);
     oly_array out = oly_apply(oly_jit(columns_of_a_split_array, 1, 1), oly_device_put(x, oly_named(mesh, "x")));
     assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
