@@ -521,22 +521,20 @@ unformatted = for file in $(every_source) $(headers); do \
               clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
 
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
-lint_library  = $(sources) $(cpu_kernels)
-lint_programs = $(guards) $(tools) $(meets) $(awares) $(examples) $(bench)
-lint_of_library = $(of_library) $(hdf5_cflags) -DOLY_HDF5_FILE=\"\" -DOLY_HDF5_PATH=\"\" -isystem $(CUDA_HOME)/include
+lint_library     = $(sources) $(cpu_kernels)
+lint_programs    = $(guards) $(tools) $(meets) $(awares) $(examples) $(bench)
+lint_of_library  = $(of_library) $(hdf5_cflags) -DOLY_HDF5_FILE=\"\" -DOLY_HDF5_PATH=\"\" -isystem $(CUDA_HOME)/include
 lint_of_programs = $(crypto_cflags) $(pmix_cflags)
 # $1 files, $2 their flags
-tidy = printf '%s\n' $1 | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- $(lint_flags) $2 2>/dev/null' clang-tidy
+check = cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability --suppress=missingInclude \
+        --suppress=uninitvar --suppress=negativeIndex --suppress=preprocessorErrorDirective --suppress=unknownEvaluationOrder \
+        --suppress='*:*cmocka.h' $(filter -I%,$(inside)) -DOLY_ISA=base $2 $1
+tidy  = printf '%s\n' $1 | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- $(lint_flags) $2 2>/dev/null' clang-tidy
 
 lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 	@failed=0; \
 	$(call with_tool,clang-format,$(unformatted)); \
-	$(call with_tool,cppcheck,cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability \
-		--suppress=missingInclude --suppress=uninitvar --suppress=negativeIndex --suppress=preprocessorErrorDirective \
-		--suppress=unknownEvaluationOrder --suppress='*:*cmocka.h' $(filter -I%,$(inside)) -DOLY_ISA=base $(of_library) $(lint_library)); \
-	$(call with_tool,cppcheck,cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability \
-		--suppress=missingInclude --suppress=uninitvar --suppress=negativeIndex --suppress=preprocessorErrorDirective \
-		--suppress=unknownEvaluationOrder --suppress='*:*cmocka.h' $(filter -I%,$(inside)) $(lint_programs)); \
+	$(call with_tool,cppcheck,$(call check,$(lint_library),$(of_library)) && $(call check,$(lint_programs),)); \
 	$(call with_tool,clang-tidy,$(call tidy,$(lint_library),$(lint_of_library)) && $(call tidy,$(lint_programs),$(lint_of_programs))); \
 	exit $$failed
 

@@ -95,6 +95,60 @@ static void sparse_product(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_segment_sum(terms, in[2], oly_dim(in[3], 0));
 }
 
+/* -- recurrences along a dimension --------------------------------------------------------------------------------------------- */
+
+/* carry: p, q of the row before; x: the right-hand side */
+static void eliminate(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    oly_array divisor = oly_sub(2.5, c[0]);
+    c[1] = oly_div(oly_add(x[0], c[1]), divisor);
+    c[0] = oly_div(1, divisor);
+    y[0] = c[0];
+    y[1] = c[1];
+}
+
+static void substitute(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    y[0] = c[0] = oly_add(oly_mul(x[0], c[0]), x[1]);
+}
+
+/* Solves -u[i-1] + 2.5 u[i] - u[i+1] = b[i] for each column of b. */
+static oly_array solve_columns(oly_array b)
+{
+    int64_t n = oly_dim(b, 0);
+    oly_array zero = oly_zeros(OLY_FLOAT32, oly_dim(b, 1)), c[] = {zero, zero}, pq[2], u;
+    oly_scan(n, false, eliminate, 2, c, 1, &b, 2, pq, NULL);
+    oly_scan(n, true, substitute, 1, &zero, 2, pq, 1, &u, NULL);
+    return u;
+}
+
+/* Implicit in both directions. */
+static void sweeps(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_transpose(solve_columns(oly_transpose(solve_columns(in[0]))));
+}
+
+/* carry: the two results and the signal before */
+static void recur(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    oly_array made =
+        oly_add(oly_add(oly_mul(0.2, x[0]), oly_mul(0.1, c[2])), oly_sub(oly_mul(0.9, c[0]), oly_mul(0.2, c[1])));
+    c[1] = c[0];
+    c[2] = x[0];
+    y[0] = c[0] = made;
+}
+
+static void recursive_filter(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array zero = oly_zeros(OLY_FLOAT32, oly_dim(in[0], 1)), c[] = {zero, zero, zero};
+    oly_scan(oly_dim(in[0], 0), false, recur, 3, c, 1, in, 1, out, NULL);
+}
+
 /* -- fields ------------------------------------------------------------------------------------------------------------------ */
 
 static oly_array neighbours(oly_array x)
@@ -187,60 +241,6 @@ static void acoustic_wave(const oly_array *in, oly_array *out, void *user)
     }
 WORK(network_step, 6. * n * (784. * 2048 + 2048. * 2048 + 2048. * 10))
 WORK(attend, 4. * 8 * 8 * 64 * n * n)
-/* -- recurrences along a dimension --------------------------------------------------------------------------------------------- */
-
-/* carry: p, q of the row before; x: the right-hand side */
-static void eliminate(oly_array *c, const oly_array *x, oly_array *y, void *user)
-{
-    (void)user;
-    oly_array divisor = oly_sub(2.5, c[0]);
-    c[1] = oly_div(oly_add(x[0], c[1]), divisor);
-    c[0] = oly_div(1, divisor);
-    y[0] = c[0];
-    y[1] = c[1];
-}
-
-static void substitute(oly_array *c, const oly_array *x, oly_array *y, void *user)
-{
-    (void)user;
-    y[0] = c[0] = oly_add(oly_mul(x[0], c[0]), x[1]);
-}
-
-/* Solves -u[i-1] + 2.5 u[i] - u[i+1] = b[i] for each column of b. */
-static oly_array solve_columns(oly_array b)
-{
-    int64_t n = oly_dim(b, 0);
-    oly_array zero = oly_zeros(OLY_FLOAT32, oly_dim(b, 1)), c[] = {zero, zero}, pq[2], u;
-    oly_scan(n, false, eliminate, 2, c, 1, &b, 2, pq, NULL);
-    oly_scan(n, true, substitute, 1, &zero, 2, pq, 1, &u, NULL);
-    return u;
-}
-
-/* Implicit in both directions. */
-static void sweeps(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_transpose(solve_columns(oly_transpose(solve_columns(in[0]))));
-}
-
-/* carry: the two results and the signal before */
-static void recur(oly_array *c, const oly_array *x, oly_array *y, void *user)
-{
-    (void)user;
-    oly_array made =
-        oly_add(oly_add(oly_mul(0.2, x[0]), oly_mul(0.1, c[2])), oly_sub(oly_mul(0.9, c[0]), oly_mul(0.2, c[1])));
-    c[1] = c[0];
-    c[2] = x[0];
-    y[0] = c[0] = made;
-}
-
-static void recursive_filter(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array zero = oly_zeros(OLY_FLOAT32, oly_dim(in[0], 1)), c[] = {zero, zero, zero};
-    oly_scan(oly_dim(in[0], 0), false, recur, 3, c, 1, in, 1, out, NULL);
-}
-
 WORK(cluster, 16. * n)
 WORK(sweeps, n *n * 12)
 WORK(recursive_filter, n *n * 7)

@@ -92,8 +92,8 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
 
 /* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) passes the carries and x[k] = xs[k][i]
  * to the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i.
- * Dimension 0 of the xs should not be split, the others may be: xs split along dimension 0 are moved, once per call, so that another
- * dimension is split.
+ * Dimension 0 of the xs should not be split, the others may be: xs split along dimension 0 are moved before the loop so that another
+ * dimension is split or, where the body has products, every device gets a row in each iteration.
  *   length   of the xs' first dimensions, and the number of iterations
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
  *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID

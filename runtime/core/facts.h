@@ -14,7 +14,7 @@ typedef struct oly_facts {
     double copy_latency;   /* seconds for a copy between devices of one process */
     double copy_bandwidth; /* bytes per second that one device receives so */
     int64_t tile_bytes; /* what the tiles of loops over several fields should fit into: on a CPU a thread's own cache */
-    int64_t near_memory; /* 1: what a device computes may read the memory of the other devices of its process */
+    int64_t one_memory; /* 1: the devices of a process and its host share one memory */
     int64_t
         stencil_steps; /* time steps that a pass of a stencil loop advances at most; the kernels may suggest fewer */
 } oly_facts;

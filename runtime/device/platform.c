@@ -50,7 +50,7 @@ oly_status oly_platform_choose(bool simulated)
     oly_platform_chosen = p;
     oly_facts_use(p->facts ? p->facts() : NULL);
     oly_facts facts = *oly_facts_now();
-    facts.near_memory = facts.near_memory && p->one_memory;
+    facts.one_memory = facts.one_memory && p->one_memory;
     oly_facts_use(&facts);
     return OLY_OK;
 }

@@ -150,7 +150,7 @@ static void drawn_slices_have_the_same_bits(void **state)
     const oly_facts near = *oly_facts_now();
     oly_facts apart = near;
     int total = 0;
-    apart.near_memory = 0;
+    apart.one_memory = 0;
     (void)state;
     for (int k = only ? atoi(only) : 0; k < (only ? atoi(only) + 1 : PROGRAMS); k++)
         OLY_SCOPE

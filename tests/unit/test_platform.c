@@ -192,7 +192,7 @@ static void facts_are_the_platform_s(void **state)
     oly_platform other = apart;
     oly_facts of_cpu = *oly_facts_now();
     (void)state;
-    of_cpu.near_memory = 1; /* not here: each device has a memory */
+    of_cpu.one_memory = 1; /* not here: each device has a memory */
     assert_true(oly_rates_fixed().memory == of_cpu.memory);
     other.facts = fast;
     oly_platform_register(&other);

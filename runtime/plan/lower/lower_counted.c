@@ -39,7 +39,7 @@ oly_status oly_lower_counted(oly_planner *p, oly_frame *f, oly_node *n, const ol
     oly_region all = oly_region_of_layout(&s->in[0]), part = oly_region_of_layout(&s->out);
     int of, slot;
     *done = false;
-    if (!oly_enabled(OLY_OPTIMISATION_LOOP_ROWS) || !oly_facts_now()->near_memory || s->op != OLY_LOCAL_DYNAMIC_SLICE ||
+    if (!oly_enabled(OLY_OPTIMISATION_LOOP_ROWS) || !oly_facts_now()->one_memory || s->op != OLY_LOCAL_DYNAMIC_SLICE ||
         !f->loop || f->loop->params.n_branches > 0 || s->out.mesh != p->mesh || !oly_captured(f, n->in[0]) ||
         oly_is_constant(n->in[0]) || !has_rows(f, n, s, &form) || !oly_is_at_hand(f, n->in[0], &all))
         return OLY_OK;
@@ -47,18 +47,10 @@ oly_status oly_lower_counted(oly_planner *p, oly_frame *f, oly_node *n, const ol
         return OLY_OK;
     OLY_TRY(oly_materialise(p, f, n->in[0], &s->in[0], &of));
     slot = oly_slot_new(p, &part, oly_dtype_size(n->type.dtype));
-    oly_loop_row *rows = OLY_PLAN_NEW(p, oly_loop_row, f->n_rows + 1);
-    OLY_PLAN_CHECK(slot >= 0 ? rows : NULL);
-    for (int k = 0; k < f->n_rows; k++)
-        rows[k] = f->rows[k];
-    rows[f->n_rows++] =
-        (oly_loop_row){slot, of, n->type.shape[0], form.first, form.step, n->in[0]->type.shape[0] - n->type.shape[0]};
-    f->rows = rows;
-    oly_slot *bound = &p->plan->slots[slot];
-    bound->kind = OLY_SLOT_BOUND;
-    bound->block = f->block;
-    bound->shared = true;
-    bound->row_of = of + 1;
+    if (slot < 0)
+        return OLY_MEMORY;
+    oly_loop_row row = {slot, of, n->type.shape[0], form.first, form.step, n->in[0]->type.shape[0] - n->type.shape[0]};
+    OLY_TRY(oly_bind_rows(p, &row, f->block, &f->n_rows, &f->rows));
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_set_layout(p, v, &s->out));
     v->block = f->block;

@@ -306,7 +306,7 @@ static bool reads_parts(oly_planner *p, oly_frame *f, const oly_node *n, const o
 {
     enum { LEAST_BYTES = 1 << 16 };
     oly_layout target;
-    if (!oly_facts_now()->near_memory || p->mesh->process < 0 || s->out.mesh != p->mesh ||
+    if (!oly_facts_now()->one_memory || p->mesh->process < 0 || s->out.mesh != p->mesh ||
         oly_local_way_of(s->op) == OLY_LOCAL_SEARCHES || !oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER))
         return false;
     bool rows = oly_local_way_of(s->op) == OLY_LOCAL_READS;

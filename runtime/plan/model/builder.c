@@ -116,6 +116,22 @@ int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
     return plan->n_slots++;
 }
 
+oly_status oly_bind_rows(oly_planner *p, const oly_loop_row *row, oly_block *block, int *n, const oly_loop_row **rows)
+{
+    oly_loop_row *all = OLY_PLAN_NEW(p, oly_loop_row, *n + 1);
+    OLY_PLAN_CHECK(all);
+    for (int k = 0; k < *n; k++)
+        all[k] = (*rows)[k];
+    all[(*n)++] = *row;
+    *rows = all;
+    oly_slot *s = &p->plan->slots[row->slot];
+    s->kind = OLY_SLOT_BOUND;
+    s->block = block;
+    s->shared = true; /* what is written there is written to the array */
+    s->row_of = row->of + 1;
+    return OLY_OK;
+}
+
 void oly_slot_use(oly_planner *p, int slot)
 {
     if (slot >= 0)

@@ -190,3 +190,22 @@ void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit 
     case OLY_STEP_WAIT: break;
     }
 }
+
+typedef struct search {
+    int slot;
+    oly_effect found;
+} search;
+
+static void look(void *context, int slot, bool writes)
+{
+    search *x = context;
+    x->found.reads = x->found.reads || (slot == x->slot && !writes);
+    x->found.writes = x->found.writes || (slot == x->slot && writes);
+}
+
+oly_effect oly_effect_on(const oly_plan *plan, const oly_step *s, int slot)
+{
+    search x = {.slot = slot};
+    oly_step_effects(plan, s, look, &x);
+    return x.found;
+}

@@ -117,7 +117,7 @@ typedef struct oly_frame {
     struct oly_accumulator *accumulators; /* of a loop's body, once lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */
     int n_rows;
-    oly_loop_row *rows; /* of a loop's body, once lowered: lower_counted.c */
+    const oly_loop_row *rows; /* of a loop's body, once lowered: lower_counted.c */
     struct oly_chooser *chooser;          /* while layouts are chosen by cost */
 } oly_frame;
 
@@ -161,6 +161,8 @@ oly_block *oly_block_new(oly_planner *p);
 /* A new slot for a value with this region; -1 when out of memory. The caller sets its block. */
 int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes);
 void oly_slot_use(oly_planner *p, int slot); /* the newest step uses it */
+/* The slot row->slot becomes rows of row->of in the iterations of a loop, in whose body `block` is. Adds the row to the list. */
+oly_status oly_bind_rows(oly_planner *p, const oly_loop_row *row, oly_block *block, int *n, const oly_loop_row **rows);
 /* Position of the plan's device number `device` in a mesh; -1: not in it. */
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
 /* Ids of the plan's device number `device`, of the device at a position of a mesh (of every process's own: the process's), and of

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Changes of the graph before it is planned: loop-invariant hoisting, loop fission, reductions of ravelled arrays, scanned arrays, squeezed slices. Called by plan.c. */
+/* Changes of the graph before it is planned: loop-invariant hoisting, loop fission; and, once axes are propagated, reductions of ravelled
+ * arrays, scanned arrays, squeezed slices. Called by plan.c. */
 #ifndef OLY_PLAN_REWRITE_REWRITE_H
 #define OLY_PLAN_REWRITE_REWRITE_H
 #include "plan/model/planner.h"

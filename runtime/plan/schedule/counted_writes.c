@@ -21,28 +21,9 @@ typedef struct counted {
     oly_counted form;
 } counted;
 
-typedef struct search {
-    int slot;
-    bool reads, writes;
-} search;
-
-static void look(void *context, int slot, bool writes)
-{
-    search *x = context;
-    x->reads = x->reads || (slot == x->slot && !writes);
-    x->writes = x->writes || (slot == x->slot && writes);
-}
-
-static search uses_of(const oly_plan *plan, const oly_step *s, int slot)
-{
-    search x = {.slot = slot};
-    oly_step_effects(plan, s, look, &x);
-    return x;
-}
-
 static bool uses(const oly_plan *plan, const oly_step *s, int slot)
 {
-    search x = uses_of(plan, s, slot);
+    oly_effect x = oly_effect_on(plan, s, slot);
     return x.reads || x.writes;
 }
 
@@ -98,55 +79,23 @@ static bool is_own(const counted *c)
 
 /* -- the group --------------------------------------------------------------------------------------------------------------- */
 
-/* The strides, in the array, of the dimensions of the group's box, which has the same elements as the rows but for dimensions of size
- * 1. False: it does not. */
-static bool find_strides(const oly_tile_box *box, const oly_place *store, const oly_local_work *w, int64_t *stride)
-{
-    const oly_local_operand *part = &w->task.in[1], *to = &w->task.out;
-    int e = 0;
-    for (int d = 0; d < box->rank; d++) {
-        stride[d] = 0;
-        if (box->extent[d] == 1)
-            continue;
-        while (e < part->rank && part->extent[e] == 1)
-            e++;
-        if (e == part->rank || part->extent[e] != box->extent[d] || store->stride[d] != w->in[1].stride[e])
-            return false;
-        stride[d] = to->stride[e++];
-    }
-    while (e < part->rank && part->extent[e] == 1)
-        e++;
-    return e == part->rank;
-}
-
 /* Does the group store, on each device, just what the update writes? */
 static bool stores_rows(counted *c)
 {
     const oly_plan *plan = c->p->plan;
     const oly_node *n = c->update->node;
-    c->store = -1;
-    for (int d = 0; d < plan->n_devices; d++) {
+    c->store = oly_store_into(plan, c->group, c->made);
+    for (int d = 0; c->store >= 0 && d < plan->n_devices; d++) {
         const oly_tile_work *g = &c->group->tile.device[d];
         const oly_local_work *w = &c->update->local.device[d];
-        int64_t stride[OLY_MAX_RANK];
-        int store = -1;
-        for (int k = 0; g->has_work && k < c->group->tile.program.n_stores; k++)
-            if (oly_cell_slot(plan, g->stores[k].base) == c->made) {
-                if (store >= 0)
-                    return false;
-                store = k;
-            }
+        const oly_place *store = g->has_work ? &g->stores[c->store] : NULL;
         if (g->has_work != w->has_work)
             return false;
-        if (!g->has_work)
-            continue;
-        if (store < 0 || (c->store >= 0 && store != c->store) || g->stores[store].base != w->in[1].base ||
-            g->stores[store].offset != w->in[1].offset || c->group->tile.program.store_dtype[store] != n->type.dtype ||
-            !find_strides(&g->box, &g->stores[store], w, stride))
+        if (store && (store->base != w->in[1].base || store->offset != w->in[1].offset ||
+                      !oly_stores_box(&g->box, store, w->task.in[1].rank, w->task.in[1].extent, w->in[1].stride)))
             return false;
-        c->store = store;
     }
-    return c->store >= 0;
+    return c->store >= 0 && c->group->tile.program.store_dtype[c->store] == n->type.dtype;
 }
 
 /* The group that writes what the update reads; no step between them writes it again. */
@@ -154,7 +103,7 @@ static bool find_group(counted *c)
 {
     const oly_plan *plan = c->p->plan;
     for (oly_step *s = c->update - 1; s >= c->loop->loop.body->steps; s--) {
-        if (!uses_of(plan, s, c->made).writes)
+        if (!oly_effect_on(plan, s, c->made).writes)
             continue;
         c->group = s;
         return s->kind == OLY_STEP_TILE && !s->exchange && !s->second && !s->awaited && stores_rows(c);
@@ -171,7 +120,7 @@ static bool is_only_written(const counted *c)
         if (&b->steps[k] != c->update && &b->steps[k] != c->group && uses(c->p->plan, &b->steps[k], c->made))
             return false;
     return made->kind == OLY_SLOT_SCRATCH && !made->claimed && made->block == b &&
-           !uses_of(c->p->plan, c->group, c->made).reads;
+           !oly_effect_on(c->p->plan, c->group, c->made).reads;
 }
 
 /* -- the rows ---------------------------------------------------------------------------------------------------------------- */
@@ -181,12 +130,9 @@ static oly_status bind_slot(counted *c, int *slot)
     oly_plan *plan = c->p->plan;
     oly_step *loop = c->loop;
     *slot = oly_slot_new(c->p, NULL, 0);
-    oly_loop_row *rows = OLY_PLAN_NEW(c->p, oly_loop_row, loop->loop.n_rows + 1);
-    OLY_PLAN_CHECK(*slot >= 0 ? rows : NULL);
+    if (*slot < 0)
+        return OLY_MEMORY;
     oly_slot *s = &plan->slots[*slot];
-    s->kind = OLY_SLOT_BOUND;
-    s->block = loop->loop.body;
-    s->row_of = c->carry + 1;
     for (int d = 0; d < plan->n_devices; d++) {
         const oly_local_work *w = &c->update->local.device[d];
         s->device_bytes[d] = w->has_work ? oly_dtype_size(c->update->node->type.dtype) * (size_t)c->rows : 0;
@@ -194,12 +140,9 @@ static oly_status bind_slot(counted *c, int *slot)
             s->device_bytes[d] *= (size_t)w->task.out.extent[k];
         s->bytes = s->device_bytes[d] > s->bytes ? s->device_bytes[d] : s->bytes;
     }
-    for (int k = 0; k < loop->loop.n_rows; k++)
-        rows[k] = loop->loop.rows[k];
-    rows[loop->loop.n_rows++] =
-        (oly_loop_row){*slot, c->carry, c->rows, c->form.first, c->form.step, c->update->node->type.shape[0] - c->rows};
-    loop->loop.rows = rows;
-    return OLY_OK;
+    oly_loop_row row = {*slot,         c->carry,     c->rows,
+                        c->form.first, c->form.step, c->update->node->type.shape[0] - c->rows};
+    return oly_bind_rows(c->p, &row, loop->loop.body, &loop->loop.n_rows, &loop->loop.rows);
 }
 
 /* A copy of a list with one more element at its end, that of index k. */
@@ -228,7 +171,8 @@ static oly_status store_rows(counted *c, int slot, bool instead)
         oly_place *stores = with_copy(p, work[d].stores, n, sizeof *stores, c->store);
         OLY_PLAN_CHECK(stores);
         stores[to] = (oly_place){.base = oly_cell(p->plan, d, slot)};
-        find_strides(&work[d].box, &work[d].stores[c->store], &c->update->local.device[d], stores[to].stride);
+        const oly_local_task *writes = &c->update->local.device[d].task;
+        oly_match_box(&work[d].box, writes->in[1].rank, writes->in[1].extent, writes->out.stride, stores[to].stride);
         work[d].stores = stores;
     }
     if (!instead) {
@@ -266,7 +210,7 @@ static void remove_starts(const oly_plan *plan, oly_block *b, const oly_step *up
                 }
             if (n == 1 && s->kind == OLY_SLOT_SCRATCH && !s->claimed && s->block == b &&
                 b->steps[last].kind == OLY_STEP_TILE && b->steps[last].tile.program.n_stores == 1 &&
-                !uses_of(plan, &b->steps[last], slot).reads)
+                !oly_effect_on(plan, &b->steps[last], slot).reads)
                 remove_step(b, &b->steps[last]);
         }
 }
@@ -314,11 +258,16 @@ static oly_status write_rows(oly_planner *p, oly_block *b, int *loop, int k, boo
 {
     counted c = {.p = p, .loop = &b->steps[*loop], .update = &b->steps[*loop].loop.body->steps[k]};
     int slot;
+    bool instead = false;
     *done = c.update->kind == OLY_STEP_LOCAL && !c.update->exchange && !c.update->awaited && writes_rows(&c) &&
             is_own(&c) && find_group(&c);
+    if (*done) {
+        instead = is_only_written(&c);
+        *done = instead || c.group->tile.program.n_stores < OLY_TILE_REGISTERS; /* which kernels have room for */
+    }
     if (!*done)
         return OLY_OK;
-    bool instead = is_only_written(&c), all = covers(&c);
+    bool all = covers(&c);
     OLY_TRY(bind_slot(&c, &slot));
     OLY_TRY(store_rows(&c, slot, instead));
     oly_step update = *c.update;
@@ -346,6 +295,6 @@ static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 
 oly_status oly_write_counted(oly_planner *p)
 {
-    return oly_enabled(OLY_OPTIMISATION_LOOP_ROWS) && oly_facts_now()->near_memory ? oly_pass_over_blocks(p, visit)
+    return oly_enabled(OLY_OPTIMISATION_LOOP_ROWS) && oly_facts_now()->one_memory ? oly_pass_over_blocks(p, visit)
                                                                                    : OLY_OK;
 }

@@ -31,25 +31,6 @@ typedef struct margins {
 
 /* -- the transfer ------------------------------------------------------------------------------------------------------------ */
 
-typedef struct search {
-    int slot;
-    bool reads, writes;
-} search;
-
-static void look(void *context, int slot, bool writes)
-{
-    search *x = context;
-    x->reads = x->reads || (slot == x->slot && !writes);
-    x->writes = x->writes || (slot == x->slot && writes);
-}
-
-static search uses_of(const oly_plan *plan, const oly_step *s, int slot)
-{
-    search x = {.slot = slot};
-    oly_step_effects(plan, s, look, &x);
-    return x;
-}
-
 /* The coordinates of an offset in memory that is row-major with these strides. */
 static void decode(const oly_copy_work *c, const int64_t *stride, int64_t offset, int64_t *at)
 {
@@ -187,8 +168,8 @@ static bool only_margins_come(const margins *m)
     for (int k = 0; k < s->move.n_arrivals; k++)
         if (oly_cell_slot(plan, s->move.arrivals[k].piece.buffer) != m->to)
             return false;
-    return to->kind == OLY_SLOT_SCRATCH && !to->claimed && to->block == m->block && !uses_of(plan, s, m->to).reads &&
-           !uses_of(plan, s, m->from).writes;
+    return to->kind == OLY_SLOT_SCRATCH && !to->claimed && to->block == m->block &&
+           !oly_effect_on(plan, s, m->to).reads && !oly_effect_on(plan, s, m->from).writes;
 }
 
 /* -- its readers ------------------------------------------------------------------------------------------------------------- */
@@ -255,7 +236,7 @@ static bool find_writers(margins *m)
         const oly_step *s = &m->block->steps[j];
         if (j == m->k || s->number < plan->slots[m->to].first)
             continue;
-        search x = uses_of(plan, s, m->to);
+        oly_effect x = oly_effect_on(plan, s, m->to);
         if (x.reads)
             return j > m->k;
         if (!x.writes)
@@ -283,7 +264,7 @@ static oly_status find_readers(margins *m, bool *found)
     *found = false;
     for (int j = m->k + 1; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
         const oly_step *s = &m->block->steps[j];
-        search x = uses_of(plan, s, m->to);
+        oly_effect x = oly_effect_on(plan, s, m->to);
         if (is_writer(m, j))
             continue;
         if (x.writes)
@@ -304,7 +285,7 @@ static oly_status find_readers(margins *m, bool *found)
         m->reader[m->n_readers++] = j;
     }
     for (int j = m->k + 1; m->n_readers > 0 && j <= m->reader[m->n_readers - 1]; j++)
-        if (uses_of(plan, &m->block->steps[j], m->from).writes)
+        if (oly_effect_on(plan, &m->block->steps[j], m->from).writes)
             return OLY_OK;
     *found = m->n_readers > 0;
     return OLY_OK;

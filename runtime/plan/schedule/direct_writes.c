@@ -30,8 +30,7 @@ static bool uses_either(const oly_plan *plan, const oly_step *s, int from, int t
 
 /* -- the group --------------------------------------------------------------------------------------------------------------- */
 
-/* The only store of the group into the slot on any device; -1: there is none, or another. */
-static int store_into(const oly_plan *plan, const oly_step *group, int slot)
+int oly_store_into(const oly_plan *plan, const oly_step *group, int slot)
 {
     int store = -1;
     for (int d = 0; d < plan->n_devices; d++)
@@ -95,21 +94,31 @@ static int next_long(int rank, const int64_t *extent, int d)
     return d;
 }
 
-/* Do the group's box and the copy have the same extents, but for dimensions of size 1? Then *place, of the group, has strides of the
- * copy's `stride`. */
-static bool match(const oly_tile_box *box, const oly_copy_task *task, const int64_t *stride, int64_t *place)
+bool oly_match_box(const oly_tile_box *box, int rank, const int64_t *extent, const int64_t *stride, int64_t *place)
 {
-    int e = next_long(task->rank, task->extent, 0);
+    int e = next_long(rank, extent, 0);
     for (int d = 0; d < box->rank; d++) {
         place[d] = 0;
         if (box->extent[d] == 1)
             continue;
-        if (e >= task->rank || task->extent[e] != box->extent[d])
+        if (e >= rank || extent[e] != box->extent[d])
             return false;
         place[d] = stride[e];
-        e = next_long(task->rank, task->extent, e + 1);
+        e = next_long(rank, extent, e + 1);
     }
-    return e >= task->rank;
+    return e >= rank;
+}
+
+bool oly_stores_box(const oly_tile_box *box, const oly_place *store, int rank, const int64_t *extent,
+                    const int64_t *stride)
+{
+    int64_t place[OLY_MAX_RANK];
+    if (!oly_match_box(box, rank, extent, stride, place))
+        return false;
+    for (int d = 0; d < box->rank; d++)
+        if (box->extent[d] > 1 && store->stride[d] != place[d])
+            return false;
+    return true;
 }
 
 /* Does the copy take just what the group has stored on the device? */
@@ -117,15 +126,10 @@ static bool takes_all(const oly_plan *plan, const oly_step *group, int store, in
 {
     const oly_tile_work *w = &group->tile.device[device];
     const oly_place *place = w->has_work ? &w->stores[store] : NULL;
-    int64_t from[OLY_MAX_RANK];
-    if (!place || oly_cell_device(plan, c->to.base) != device || place->base != c->from.base ||
-        place->offset != c->from.offset || !match(&w->box, &c->task, c->task.from_stride, from) ||
-        c->task.element_bytes != oly_dtype_size((oly_dtype)group->tile.program.store_dtype[store]))
-        return false;
-    for (int d = 0; d < w->box.rank; d++)
-        if (w->box.extent[d] > 1 && place->stride[d] != from[d])
-            return false;
-    return true;
+    return place && oly_cell_device(plan, c->to.base) == device && place->base == c->from.base &&
+           place->offset == c->from.offset &&
+           c->task.element_bytes == oly_dtype_size((oly_dtype)group->tile.program.store_dtype[store]) &&
+           oly_stores_box(&w->box, place, c->task.rank, c->task.extent, c->task.from_stride);
 }
 
 /* Does each device that computes copy all of it once? */
@@ -164,7 +168,7 @@ static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_copy_
         OLY_PLAN_CHECK(stores);
         memcpy(stores, w->stores, sizeof *stores * (size_t)n_stores);
         stores[store] = (oly_place){.base = c->to.base, .offset = c->to.offset};
-        match(&w->box, &c->task, c->task.to_stride, stores[store].stride);
+        oly_match_box(&w->box, c->task.rank, c->task.extent, c->task.to_stride, stores[store].stride);
         w->stores = stores;
         c->from.base = -1;
     }
@@ -195,7 +199,7 @@ static oly_status find_group(oly_planner *p, const oly_block *b, int k, int from
     if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->block != b || from == to || !is_last(plan, b, k, from))
         return OLY_OK;
     oly_step *found = group_of(plan, b, k, from, to);
-    *store = found ? store_into(plan, found, from) : -1;
+    *store = found ? oly_store_into(plan, found, from) : -1;
     if (*store >= 0)
         OLY_TRY(find_copies(p, found, *store, &b->steps[k], from, &all));
     *group = all ? found : NULL;

@@ -13,6 +13,16 @@ typedef oly_status oly_block_pass(oly_planner *p, oly_block *b, bool *changed);
 oly_status oly_pass_over_blocks(oly_planner *p, oly_block_pass *pass);
 double oly_copied_elements(int n, const oly_copy_work *copies);
 
+/* -- direct_writes.c -- */
+/* The only store of the group into the slot on any device; -1: there is none, or another. */
+int oly_store_into(const oly_plan *plan, const oly_step *group, int slot);
+/* Does the box of a group have these extents, but for dimensions of size 1? Then place[] has, of its dimensions, the strides that
+ * `stride` gives to those of the extents. */
+bool oly_match_box(const oly_tile_box *box, int rank, const int64_t *extent, const int64_t *stride, int64_t *place);
+/* And does a store of the group have these strides? */
+bool oly_stores_box(const oly_tile_box *box, const oly_place *store, int rank, const int64_t *extent,
+                    const int64_t *stride);
+
 /* -- overlap.c -- */
 enum { OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
 typedef struct oly_part {
