@@ -218,6 +218,9 @@ static void repeat(char *out, const char *row, size_t times, size_t bytes)
     }
 }
 
+/* Fewer rows of a few elements are copied one by one. */
+enum { FEW_ROWS = 16 };
+
 /* As those of transpose.h. */
 static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, const sixteen *from, int64_t from_row)
 {
@@ -225,6 +228,28 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
         for (int c = 0; c < columns; c++)
             to[c * to_row + r] = from[r * from_row + c];
 }
+
+/* Rows of a few elements: their number is known within each loop, so that a row needs no call and no loop of its own. */
+#define FEW_COLUMNS(columns, to_row, to_column, from_row, from_column)                                                 \
+    case columns:                                                                                                      \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            _Pragma("GCC unroll 8") for (int64_t c = 0; c < (columns); c++) to[r * (to_row) + c * (to_column)] =       \
+                from[r * (from_row) + c * (from_column)];                                                              \
+        return;
+#define EACH_FEW_COLUMNS(...)                                                                                          \
+    FEW_COLUMNS(2, __VA_ARGS__)                                                                                        \
+    FEW_COLUMNS(3, __VA_ARGS__)                                                                                        \
+    FEW_COLUMNS(4, __VA_ARGS__)                                                                                        \
+    FEW_COLUMNS(5, __VA_ARGS__)                                                                                        \
+    FEW_COLUMNS(6, __VA_ARGS__)                                                                                        \
+    FEW_COLUMNS(7, __VA_ARGS__)
+
+/* Every second to fourth element: compilers read those by whole vectors if they know the distance. */
+#define EVERY_NTH(distance)                                                                                            \
+    case distance:                                                                                                     \
+        for (int64_t c = 0; c < columns; c++)                                                                          \
+            to[c] = from[c * (distance)];                                                                              \
+        break;
 
 #define MOVES(size, T)                                                                                                 \
     static void fill_##size(int64_t n, void *out, const void *element)                                                 \
@@ -239,7 +264,7 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
     {                                                                                                                  \
         T *to = out;                                                                                                   \
         const T *from = in;                                                                                            \
-        if (row_stride == 0 && column_stride == 1) {                                                                   \
+        if (row_stride == 0 && column_stride == 1 && (rows > FEW_ROWS || columns > 7)) {                               \
             repeat(out, in, (size_t)rows, sizeof(T) * (size_t)columns);                                                \
             return;                                                                                                    \
         }                                                                                                              \
@@ -247,14 +272,30 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
             transpose_w##size((int)columns, (int)rows, to, columns, from, column_stride);                              \
             return;                                                                                                    \
         }                                                                                                              \
+        if (column_stride == 1)                                                                                        \
+            switch (columns) {                                                                                         \
+                EACH_FEW_COLUMNS(columns, 1, row_stride, 1)                                                            \
+            default: break;                                                                                            \
+            }                                                                                                          \
+        else if (column_stride == 0)                                                                                   \
+            switch (columns) {                                                                                         \
+                EACH_FEW_COLUMNS(columns, 1, row_stride, 0)                                                            \
+            default: break;                                                                                            \
+            }                                                                                                          \
         for (int64_t r = 0; r < rows; r++, to += columns, from += row_stride)                                          \
             if (column_stride == 1)                                                                                    \
                 memcpy(to, from, sizeof(T) * (size_t)columns);                                                         \
             else if (column_stride == 0)                                                                               \
                 fill_##size(columns, to, from);                                                                        \
             else                                                                                                       \
-                for (int64_t c = 0; c < columns; c++)                                                                  \
-                    to[c] = from[c * column_stride];                                                                   \
+                switch (column_stride) {                                                                               \
+                    EVERY_NTH(2)                                                                                       \
+                    EVERY_NTH(3)                                                                                       \
+                    EVERY_NTH(4)                                                                                       \
+                default:                                                                                               \
+                    for (int64_t c = 0; c < columns; c++)                                                              \
+                        to[c] = from[c * column_stride];                                                               \
+                }                                                                                                      \
     }                                                                                                                  \
     static void scatter_##size(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,           \
                                int64_t column_stride)                                                                  \
@@ -265,6 +306,11 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
             transpose_w##size((int)rows, (int)columns, to, column_stride, from, columns);                              \
             return;                                                                                                    \
         }                                                                                                              \
+        if (column_stride == 1)                                                                                        \
+            switch (columns) {                                                                                         \
+                EACH_FEW_COLUMNS(row_stride, 1, columns, 1)                                                            \
+            default: break;                                                                                            \
+            }                                                                                                          \
         for (int64_t r = 0; r < rows; r++, from += columns, to += row_stride)                                          \
             if (column_stride == 1)                                                                                    \
                 memcpy(to, from, sizeof(T) * (size_t)columns);                                                         \

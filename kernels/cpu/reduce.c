@@ -15,17 +15,19 @@
 #include "cpu/transpose.h"
 #include <string.h>
 
-#define WIDTH  1024  /* most results computed side by side */
-#define ROOM   65536 /* bytes for the levels of a tree over rows */
-#define BLOCK  4096  /* elements of a run combined at once */
-#define AHEAD  4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
-#define SMALL  64    /* fewer elements: one after the other */
-#define LEVELS 44
-#define WINDOW 65536 /* bytes of an operand that are computed at once */
-#define ROWS   32768 /* the same, of rows, if there are eight */
-#define LONG   2048  /* bytes of a row: some are fetched while others are computed */
-#define FEW    256   /* rows of which all are computed at once */
-#define TURNED 256   /* results whose elements are transposed together */
+#define WIDTH       1024  /* most results computed side by side */
+#define ROOM        65536 /* bytes for the levels of a tree over rows */
+#define BLOCK       4096  /* elements of a run combined at once */
+#define AHEAD       4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
+#define SHORT       16    /* elements of rows that are copied several at a time */
+#define FEW_COLUMNS 4     /* fewer are not transposed */
+#define SMALL       64    /* fewer elements: one after the other */
+#define LEVELS      44
+#define WINDOW      65536 /* bytes of an operand that are computed at once */
+#define ROWS        32768 /* the same, of rows, if there are eight */
+#define LONG        2048  /* bytes of a row: some are fetched while others are computed */
+#define FEW         256   /* rows of which all are computed at once */
+#define TURNED      256   /* results whose elements are transposed together */
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
 typedef struct dims {
@@ -89,6 +91,17 @@ static int64_t last_stride(const dims *d)
     return d->rank > 0 ? d->stride[d->rank - 1] : 0;
 }
 
+/* How many whole rows of the last dimension there are from `index` on, evenly spaced, if it is short and they are several; else 0. */
+static int64_t short_rows(const dims *d, int64_t index, int64_t n)
+{
+    if (d->rank < 2 || d->extent[d->rank - 1] > SHORT || index % d->extent[d->rank - 1] != 0)
+        return 0;
+    int64_t all = d->extent[d->rank - 2], rows = n / d->extent[d->rank - 1];
+    int64_t rest = all - index / d->extent[d->rank - 1] % all;
+    rows = rows < rest ? rows : rest;
+    return rows > 1 ? rows : 0;
+}
+
 /* Copies elements [begin, begin + n) of the dimensions, from `base`, to dense memory. */
 static void gather_dims(const reduction *r, const dims *d, const char *base, int64_t begin, int64_t n, char *out)
 {
@@ -96,7 +109,11 @@ static void gather_dims(const reduction *r, const dims *d, const char *base, int
         int64_t length = even_length(d, begin + done, n - done);
         const char *from = base + offset_at(d, begin + done) * r->in_bytes;
         char *to = out + done * r->bytes;
-        if (!r->widen) {
+        int64_t rows = r->widen ? 0 : short_rows(d, begin + done, n - done);
+        if (rows > 0) {
+            length = rows * d->extent[d->rank - 1];
+            r->gather(rows, d->extent[d->rank - 1], to, from, d->stride[d->rank - 2], last_stride(d));
+        } else if (!r->widen) {
             r->gather(1, length, to, from, 0, last_stride(d));
         } else if (last_stride(d) == 1) {
             r->widen((int)length, to, from, NULL, NULL);
@@ -209,29 +226,35 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
-/* n elements of each result of w, of 4 bytes, that lie one after the other: transposed some at a time. */
-static void chain_of_columns(const reduction *r, const row *w, int64_t n, char *out)
-{
-    enum { APART = TURNED + 16 }; /* columns share few places in the cache otherwise */
-    uint32_t turned[16 * APART] __attribute__((aligned(64)));
-    int64_t between = last_stride(&r->kept);
-    for (int64_t first = 0; first < w->n; first += TURNED) {
-        int64_t m = w->n - first < TURNED ? w->n - first : TURNED;
-        const uint32_t *from = (const uint32_t *)r->in + offset_at(&r->kept, w->first + first);
-        char *so_far = out + first * r->bytes;
-        for (int64_t k = 0; k < n; k += 16) {
-            int64_t columns = n - k < 16 ? n - k : 16;
-            transpose_w4((int)m, (int)columns, turned, APART, from + k, between);
-            if (k == 0)
-                memcpy(so_far, turned, (size_t)(m * r->bytes));
-            for (int64_t c = k == 0; c < columns; c++)
-                r->pair(m, so_far, so_far, turned + c * APART);
-        }
+/* n elements of each result of w, of 4 or 8 bytes, that lie one after the other: transposed some at a time. */
+#define CHAIN_OF_COLUMNS(size, T, together)                                                                            \
+    static void chain_of_columns_##size(const reduction *r, const row *w, int64_t n, char *out)                        \
+    {                                                                                                                  \
+        enum { APART = TURNED + 16 }; /* columns share few places in the cache otherwise */                            \
+        T turned[(together)*APART] __attribute__((aligned(64)));                                                       \
+        int64_t between = last_stride(&r->kept);                                                                       \
+        for (int64_t first = 0; first < w->n; first += TURNED) {                                                       \
+            int64_t m = w->n - first < TURNED ? w->n - first : TURNED;                                                 \
+            const T *from = (const T *)r->in + offset_at(&r->kept, w->first + first);                                  \
+            char *so_far = out + first * r->bytes;                                                                     \
+            for (int64_t k = 0; k < n; k += (together)) {                                                              \
+                int64_t columns = n - k < (together) ? n - k : (together);                                             \
+                transpose_w##size((int)m, (int)columns, turned, APART, from + k, between);                             \
+                if (k == 0)                                                                                            \
+                    memcpy(so_far, turned, (size_t)(m * r->bytes));                                                    \
+                for (int64_t c = k == 0; c < columns; c++)                                                             \
+                    r->pair(m, so_far, so_far, turned + c * APART);                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
     }
-}
+CHAIN_OF_COLUMNS(4, uint32_t, 16)
+CHAIN_OF_COLUMNS(8, uint64_t, 8)
+
 static bool is_columns(const reduction *r, const dims *sequence, const row *w)
 {
-    return r->bytes == 4 && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
+    bool several =
+        r->bytes == 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* strided copies are as fast */
+    return several && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
            even_length(&r->kept, w->first, w->n) == w->n;
 }
 
@@ -289,7 +312,7 @@ static void chain_of_rows(const reduction *r, const dims *sequence, const row *w
 {
     char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
     if (begin == 0 && is_columns(r, sequence, w)) {
-        chain_of_columns(r, w, end, out);
+        (r->bytes == 4 ? chain_of_columns_4 : chain_of_columns_8)(r, w, end, out);
         return;
     }
     char *so_far = r->narrow ? wide : out;

@@ -215,6 +215,18 @@ static void cut_into_tiles(run *r, int64_t most)
 
 /* -- the program: functions and addresses -------------------------------------------------------------------------- */
 
+/* Are the elements of the box one after the other? Then so are those of each block, unless blocks are cut across. */
+static bool is_whole(const run *r, const operand *o)
+{
+    int64_t stride = 1;
+    for (int d = r->rank - 1; d >= 0; d--) {
+        if (o->stride[d] != stride)
+            return false;
+        stride *= r->extent[d];
+    }
+    return true;
+}
+
 /* From the last instruction to the first: which operands are read for the last time, and which instruction writes each
  * store. */
 static void find_last_uses(run *r)
@@ -222,11 +234,14 @@ static void find_last_uses(run *r)
     const oly_tile_program *p = r->program;
     uint8_t live[OLY_TILE_REGISTERS] = {0};
     int16_t store_of[OLY_TILE_REGISTERS];
+    int along;
+    bool across = r->blocks && runs_across(r, &along);
     memset(store_of, -1, sizeof store_of);
     for (int s = 0; s < r->n_stores; s++) {
         const operand *o = &r->operands[r->n_loads + s];
         live[o->reg] = 1;
-        if (!r->blocks && o->stride[r->rank - 1] == 1 && o->kind == VECTOR && store_of[o->reg] < 0)
+        bool in_place = r->blocks ? !across && is_whole(r, o) : o->stride[r->rank - 1] == 1;
+        if (in_place && o->kind == VECTOR && store_of[o->reg] < 0)
             store_of[o->reg] = (int16_t)s;
     }
     for (int i = p->n_instructions - 1; i >= 0; i--) {

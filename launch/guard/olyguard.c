@@ -42,7 +42,7 @@ static struct {
     double began, last_rank, ending; /* s; ending: since the launcher was asked to end; 0: not asked */
     bool ended;                      /* the launcher */
     double ended_at;
-    int status;                      /* the launcher's, or the one that this program has decided on */
+    int status; /* the launcher's, or the one that this program has decided on */
     bool decided;
     bool elsewhere; /* not all ranks are seen here */
     job_files files;

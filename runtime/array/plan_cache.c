@@ -18,7 +18,7 @@ void oly_key_begin(oly_key *k)
 {
     struct {
         oly_mesh uncommitted,
-            context;        /* where work without committed arrays runs; the sharding of values made without one */
+            context;          /* where work without committed arrays runs; the sharding of values made without one */
         int64_t wide, unused; /* so that there are no bytes between members */
         oly_optimisations off;
     } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_types_are_wide(), 0, oly_disabled_here};

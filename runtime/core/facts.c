@@ -6,7 +6,7 @@
 #define OF_CPU                                                                                                         \
     {                                                                                                                  \
         .memory = 10e9, .gemm = 50e9, .operations = 2e9, .copy_latency = 0.5e-6, .copy_bandwidth = 10e9,               \
-        .tile_bytes = 384 * 1024, .one_memory = 1, .stencil_steps = INT32_MAX                                         \
+        .tile_bytes = 384 * 1024, .one_memory = 1, .stencil_steps = INT32_MAX                                          \
     }
 static oly_facts now = OF_CPU;
 

@@ -132,9 +132,10 @@ static oly_status read_numbers(const open_attribute *a, const char *path, int ro
 {
     hssize_t count = H5Sget_simple_extent_npoints(a->space);
     *n = count > INT32_MAX ? INT32_MAX : (int)count;
-    double *all = oly_malloc(sizeof *all * (size_t)(*n + 1));
+    size_t bytes = sizeof(double) * (size_t)(count > 0 ? count : 1);
+    double *all = oly_malloc(bytes);
     if (!all)
-        return oly_out_of_memory(sizeof *all * (size_t)(*n + 1), "an attribute");
+        return oly_out_of_memory(bytes, "an attribute");
     oly_status st =
         H5Aread(a->attribute, H5T_NATIVE_DOUBLE, all) < 0 ? oly_hdf5_failed("read an attribute of", path) : OLY_OK;
     for (int k = 0; k < *n && k < room && st == OLY_OK; k++)

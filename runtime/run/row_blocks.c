@@ -32,6 +32,7 @@ typedef struct device_rows {
 
 typedef struct oly_row_blocks {
     int n; /* steps */
+    oly_row_kind kind;
     int n_own;
     const int *own; /* slots that only the chain uses */
     int turns;      /* parts of the memory of each */
@@ -61,7 +62,7 @@ static void range_of(const oly_plan *plan, void *const *base, const oly_rows *ro
 {
     *low = (uintptr_t)address(plan, base, o) + (uintptr_t)o->low;
     *high = (uintptr_t)address(plan, base, o) + (uintptr_t)o->high;
-    for (int d = 0; d < rows->lead; d++) {
+    for (int d = 0; d < rows->lead && !o->whole; d++) {
         int64_t span = (rows->extent[d] - 1) * o->stride[d];
         *(span < 0 ? low : high) += (uintptr_t)span;
     }
@@ -90,7 +91,7 @@ static bool matches(const oly_plan *plan, void *const *base, const device_rows *
         for (int j = 0; j < i && !(base && is_scratch(plan, &v->operand[i])); j++) {
             const oly_row_operand *a = &v->operand[i], *b = &v->operand[j];
             if ((a->writes || b->writes) && overlap(plan, base, &v->rows, a, b) &&
-                (address(plan, base, a) != address(plan, base, b) || !oly_rows_match(&v->rows, a, b)))
+                !oly_rows_match(&v->rows, a, b, address(plan, base, b) - address(plan, base, a)))
                 return false;
         }
     return true;
@@ -103,6 +104,12 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Bytes of a row of the operand; of what is looked up, none is known. */
+static int64_t used_of(const device_rows *v, const oly_row_operand *o)
+{
+    return o->whole ? 0 : v->rows.columns ? o->elements * o->bytes : o->high - o->low;
+}
+
 /* Bytes that the chain uses of a row, each memory counted once. */
 static int64_t used_of_row(const device_rows *v)
 {
@@ -111,7 +118,7 @@ static int64_t used_of_row(const device_rows *v)
         bool known = false;
         for (int j = 0; j < i; j++)
             known = known || v->operand[j].cell == v->operand[i].cell;
-        bytes += known ? 0 : v->operand[i].high - v->operand[i].low;
+        bytes += known ? 0 : used_of(v, &v->operand[i]);
     }
     return bytes > 0 ? bytes : 1;
 }
@@ -120,7 +127,7 @@ static void divide(device_rows *v)
 {
     int64_t rows = oly_rows_count(&v->rows), used = used_of_row(v), wanted = BLOCK_BYTES / used, elements = 1;
     for (int i = 0; i < v->n_operands; i++)
-        elements = v->operand[i].elements > elements ? v->operand[i].elements : elements;
+        elements = v->operand[i].elements > elements && !v->operand[i].whole ? v->operand[i].elements : elements;
     if (wanted * elements < STEP_ELEMENTS)
         wanted = smaller(STEP_ELEMENTS / elements, MOST_BLOCK_BYTES / used);
     wanted = smaller(wanted < 1 ? 1 : wanted, rows / LEAST_BLOCKS > 0 ? rows / LEAST_BLOCKS : 1);
@@ -154,6 +161,13 @@ static bool is_own(const oly_plan *plan, const oly_step *first, const oly_step *
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && s->first >= first->number && s->last <= last->number;
 }
 
+/* Columns: does the slot have whole lines of them, one after the other? */
+static bool has_lines(const device_rows *v, const oly_row_operand *o)
+{
+    int64_t line = v->rows.extent[0] * o->bytes;
+    return o->stride[0] == o->bytes && o->line % line == 0 && o->offset % line == 0;
+}
+
 /* Is every operand of the slot in rows that follow each other, and its memory that of no other? */
 static bool is_apart(const oly_plan *plan, const device_rows *v, int slot)
 {
@@ -161,7 +175,8 @@ static bool is_apart(const oly_plan *plan, const device_rows *v, int slot)
         const oly_row_operand *o = &v->operand[i];
         if (oly_cell_slot(plan, o->cell) != slot)
             continue;
-        if (!oly_row_bytes(&v->rows, o) || !oly_rows_match(&v->rows, o, o))
+        bool in_order = v->rows.columns ? has_lines(v, o) : oly_row_bytes(&v->rows, o) > 0;
+        if (!in_order || !oly_rows_match(&v->rows, o, o, 0))
             return false;
         for (int j = 0; j < v->n_operands; j++)
             if (overlap(plan, NULL, &v->rows, o, &v->operand[j]))
@@ -192,6 +207,35 @@ static oly_status find_own(oly_plan *plan, const oly_step *first, const oly_step
     return OLY_OK;
 }
 
+static bool is_in(const oly_row_blocks *r, int slot)
+{
+    for (int k = 0; k < r->n_own; k++)
+        if (r->own[k] == slot)
+            return true;
+    return false;
+}
+
+/* Results of a lookup for each column. */
+static int64_t lines_of(const oly_local_operand *out)
+{
+    int64_t lines = 1;
+    for (int d = 0; d + 1 < out->rank; d++)
+        lines *= out->extent[d];
+    return lines;
+}
+
+/* Lookups write the columns of a block side by side, which is where they are only in memory that blocks take turns in. */
+static bool can_write_columns(const oly_plan *plan, const oly_step *first, const oly_row_blocks *r)
+{
+    for (int k = 0; k < r->n && r->kind == OLY_ROWS_LAST; k++)
+        for (int d = 0; d < plan->n_devices && oly_looks_up(&first[k]); d++) {
+            const oly_local_work *w = &first[k].local.device[d];
+            if (w->has_work && lines_of(&w->task.out) > 1 && !is_in(r, oly_cell_slot(plan, w->out_base)))
+                return false;
+        }
+    return true;
+}
+
 oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const oly_row_blocks **to)
 {
     const oly_step *first = last - (last->chain - 1);
@@ -203,12 +247,9 @@ oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const ol
     device_rows *devices = OLY_ARENA_NEW(&plan->arena, device_rows, plan->n_devices + 1);
     if (!made || !devices)
         return oly_out_of_memory(0, "a program");
-    *made = (oly_row_blocks){.n = last->chain, .turns = MOST_TURNS, .device = devices};
+    *made = (oly_row_blocks){.n = last->chain, .kind = last->chained_by, .turns = MOST_TURNS, .device = devices};
     for (int d = 0; d < plan->n_devices; d++) {
-        const oly_step *reduce = first;
-        while (reduce->kind != OLY_STEP_REDUCE)
-            reduce++;
-        if (!reduce->reduce.device[d].has_work || !oly_rows_of(&reduce->reduce.device[d], &devices[d].rows))
+        if (!oly_rows_of_steps(first, made->n, d, made->kind, &devices[d].rows))
             continue;
         OLY_TRY(list_operands(plan, first, made->n, d, &devices[d]));
         if (!matches(plan, NULL, &devices[d]))
@@ -217,7 +258,7 @@ oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const ol
         made->turns = (int)smaller(made->turns, oly_rows_count(&devices[d].rows) / devices[d].most);
     }
     OLY_TRY(find_own(plan, first, last, devices, made));
-    *to = made;
+    *to = can_write_columns(plan, first, made) ? made : NULL;
     return OLY_OK;
 }
 
@@ -227,13 +268,12 @@ void oly_row_blocks_traffic(const oly_plan *plan, const oly_row_blocks *r, int d
     *read = *written = 0;
     for (int i = 0; i < v->n_operands; i++) {
         const oly_row_operand *o = &v->operand[i];
-        bool known = false, own = false;
+        bool known = false, own = is_in(r, oly_cell_slot(plan, o->cell));
         for (int j = 0; j < i; j++)
             known = known || (v->operand[j].cell == o->cell && v->operand[j].writes == o->writes);
-        for (int k = 0; k < r->n_own; k++)
-            own = own || r->own[k] == oly_cell_slot(plan, o->cell);
         if (!known && !own)
-            *(o->writes ? written : read) += (double)(o->high - o->low) * (double)oly_rows_count(&v->rows);
+            *(o->writes ? written : read) +=
+                o->whole ? (double)(o->high - o->low) : (double)used_of(v, o) * (double)oly_rows_count(&v->rows);
     }
 }
 
@@ -269,9 +309,10 @@ typedef struct row_block {
     void *const *base;
     const oly_row_blocks *chain;
     const device_rows *v;
+    int device;
     int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK]; /* [lead] */
     int64_t first, n;                                /* rows */
-    int64_t shift;                                   /* of memory that blocks take turns in, in rows */
+    int64_t turn;                                    /* in memory that blocks take turns in; -1: none is used so */
 } row_block;
 
 static void place_block(row_block *b, int block)
@@ -293,50 +334,141 @@ static void place_block(row_block *b, int block)
     }
 }
 
-/* Where row 0 of an operand would be, if the rows of the block are where they are kept. */
-static char *place_of(const row_block *b, const oly_plan *plan, const oly_row_operand *o)
+/* Is the operand in memory that blocks take turns in? */
+static bool takes_turns(const row_block *b, const oly_plan *plan, const oly_row_operand *o)
 {
-    int slot = oly_cell_slot(plan, o->cell);
-    for (int k = 0; k < b->chain->n_own && b->shift != 0; k++)
-        if (b->chain->own[k] == slot)
-            return (char *)((uintptr_t)address(plan, b->base, o) +
-                            (uintptr_t)(b->shift * oly_row_bytes(&b->v->rows, o)));
-    return address(plan, b->base, o);
+    return b->turn >= 0 && is_in(b->chain, oly_cell_slot(plan, o->cell));
 }
 
-static void run_tile(const row_block *b, const oly_plan *plan, const oly_step *s, int device, const oly_row_operand *o)
+/* Where the block's columns of an operand begin. In memory that blocks take turns in they are side by side, lines as short as the block. */
+static char *column_of(const row_block *b, const oly_plan *plan, const oly_row_operand *o)
 {
-    const oly_tile_work *w = &s->tile.device[device];
+    char *at = address(plan, b->base, o);
+    if (!takes_turns(b, plan, o))
+        return at + b->low[0] * o->stride[0];
+    int64_t line = b->v->rows.extent[0] * o->bytes;
+    int64_t lines = (int64_t)plan->slots[oly_cell_slot(plan, o->cell)].device_bytes[b->device] / line;
+    return at - o->offset + b->turn * b->v->most * o->bytes * lines + o->offset / line * b->n * o->bytes;
+}
+
+/* Where the block's rows of an operand begin. */
+static char *row_of(const row_block *b, const oly_plan *plan, const oly_row_operand *o)
+{
+    if (b->chain->kind == OLY_ROWS_LAST)
+        return column_of(b, plan, o);
+    uintptr_t at = (uintptr_t)address(plan, b->base, o);
+    if (takes_turns(b, plan, o))
+        at += (uintptr_t)((b->turn * b->v->most - b->first) * oly_row_bytes(&b->v->rows, o));
+    for (int d = 0; d < b->v->rows.lead; d++)
+        at += (uintptr_t)(b->low[d] * o->stride[d]);
+    return (char *)at;
+}
+
+/* The strides of the block, of `rank` dimensions, in elements. */
+static void strides_of(const row_block *b, const oly_plan *plan, const oly_row_operand *o, int rank,
+                       const int64_t *stride, int64_t *to)
+{
+    bool shorter = b->chain->kind == OLY_ROWS_LAST && takes_turns(b, plan, o);
+    for (int d = 0; d < rank; d++)
+        to[d] = shorter && d + 1 < rank ? stride[d] / b->v->rows.extent[0] * b->n : stride[d];
+}
+
+static void run_tile(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    const oly_tile_work *w = &s->tile.device[b->device];
     const oly_tile_program *p = &s->tile.program;
     oly_tile_operand operands[OLY_ROW_OPERANDS];
     oly_tile_box box = w->box;
+    int to = b->chain->kind == OLY_ROWS_LAST ? box.rank - 1 : 0;
     for (int d = 0; d < b->v->rows.lead; d++) {
-        box.origin[d] += b->low[d];
-        box.extent[d] = b->extent[d];
+        box.origin[to + d] += b->low[d];
+        box.extent[to + d] = b->extent[d];
     }
     for (int k = 0; k < p->n_loads + p->n_stores; k++) {
         const oly_place *place = k < p->n_loads ? &w->loads[k] : &w->stores[k - p->n_loads];
-        uintptr_t at = (uintptr_t)place_of(b, plan, &o[k]);
-        for (int d = 0; d < b->v->rows.lead; d++)
-            at += (uintptr_t)(b->low[d] * o[k].stride[d]);
-        operands[k].base = (char *)at;
-        memcpy(operands[k].stride, place->stride, sizeof(int64_t) * (size_t)box.rank);
+        operands[k].base = row_of(b, plan, &o[k]);
+        strides_of(b, plan, &o[k], box.rank, place->stride, operands[k].stride);
     }
     (s->tile.compiles ? oly_group_run : oly_tile_run)(p, &box, operands, operands + p->n_loads, 0, 1);
 }
 
-static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *first, int device, int begin, int end)
+/* Results are numbered, and elements addressed, as in the whole box, so that they are combined in the same order. */
+static void run_reduction(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    const device_rows *v = b->v;
+    oly_reduce_task t = s->reduce.device[b->device].task;
+    bool columns = b->chain->kind == OLY_ROWS_LAST;
+    int64_t each = 1; /* results of a row */
+    for (int d = 0; d < t.rank; d++)
+        each *= t.reduced[d] || (columns ? d == t.rank - 1 : d < v->rows.lead) ? 1 : t.extent[d];
+    strides_of(b, plan, &o[0], t.rank, t.stride, t.stride);
+    uintptr_t in = (uintptr_t)row_of(b, plan, &o[0]), out = (uintptr_t)row_of(b, plan, &o[1]);
+    for (int d = 0; d < v->rows.lead; d++)
+        in -= (uintptr_t)(b->low[d] * o[0].stride[d]);
+    if (!columns) {
+        int64_t first = b->first * each;
+        oly_reduce_results(&t, (const void *)in, (void *)(out - (uintptr_t)(first * o[1].bytes)), first,
+                           first + b->n * each);
+        return;
+    }
+    int64_t line = (takes_turns(b, plan, &o[1]) ? b->n : v->rows.extent[0]) * o[1].bytes;
+    for (int64_t k = 0; k < each; k++) {
+        int64_t first = k * v->rows.extent[0] + b->first;
+        oly_reduce_results(&t, (const void *)in, (void *)(out + (uintptr_t)(k * line - first * o[1].bytes)), first,
+                           first + b->n);
+    }
+}
+
+/* In order, the results of the columns would not be side by side: the first block looks all up. */
+static void run_lookup(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    const oly_local_work *w = &s->local.device[b->device];
+    oly_local_task t = w->task;
+    oly_local_operand in[OLY_ROW_OPERANDS];
+    const void *from[OLY_ROW_OPERANDS];
+    bool columns = b->chain->kind == OLY_ROWS_LAST,
+         all = columns && !takes_turns(b, plan, &o[t.n_in]) && lines_of(&t.out) > 1;
+    if (all && b->first > 0)
+        return;
+    memcpy(in, t.in, sizeof *in * (size_t)t.n_in);
+    t.in = in;
+    for (int k = 0; k <= t.n_in; k++) {
+        oly_local_operand *x = k < t.n_in ? &in[k] : &t.out;
+        if (k < t.n_in)
+            from[k] = all || k == 0 ? address(plan, b->base, &o[k]) : row_of(b, plan, &o[k]);
+        if (all || k == 0)
+            continue;
+        if (k < t.n_in)
+            strides_of(b, plan, &o[k], x->rank, x->stride, x->stride);
+        x->extent[columns ? x->rank - 1 : 0] = b->n;
+    }
+    int64_t dense = 1;
+    for (int d = t.out.rank - 1; d >= 0; d--) {
+        t.out.stride[d] = dense;
+        dense *= t.out.extent[d];
+    }
+    oly_local_run(&t, from, all ? address(plan, b->base, &o[t.n_in]) : row_of(b, plan, &o[t.n_in]), NULL, 0, 0, 1);
+}
+
+static int operands_of(const oly_step *s, int device)
+{
+    switch (s->kind) {
+    case OLY_STEP_REDUCE: return 2;
+    case OLY_STEP_LOCAL: return s->local.device[device].task.n_in + 1;
+    default: return s->tile.program.n_loads + s->tile.program.n_stores;
+    }
+}
+
+static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *first, int begin, int end)
 {
     const oly_row_operand *o = b->v->operand;
     for (int k = 0; k < end; k++) {
         const oly_step *s = &first[k];
-        bool reduces = s->kind == OLY_STEP_REDUCE;
-        if (k >= begin && reduces)
-            oly_reduce_results(&s->reduce.device[device].task, place_of(b, plan, &o[0]), place_of(b, plan, &o[1]),
-                               b->first, b->first + b->n);
-        else if (k >= begin)
-            run_tile(b, plan, s, device, o);
-        o += reduces ? 2 : s->tile.program.n_loads + s->tile.program.n_stores;
+        if (k >= begin)
+            (s->kind == OLY_STEP_REDUCE  ? run_reduction
+             : s->kind == OLY_STEP_LOCAL ? run_lookup
+                                         : run_tile)(b, plan, s, o);
+        o += operands_of(s, b->device);
     }
 }
 
@@ -345,15 +477,15 @@ void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *
 {
     const oly_row_blocks *chain = last->prepared->blocks;
     const oly_step *first = last - (chain->n - 1);
-    row_block b = {.base = base, .chain = chain, .v = &chain->device[device]};
+    row_block b = {.base = base, .chain = chain, .v = &chain->device[device], .device = device, .turn = -1};
     place_block(&b, oly_row_blocks_backwards ? (int)(b.v->outer * b.v->ranges) - 1 - block : block);
     if (turns->in_order) {
-        run_steps(&b, plan, first, device, turns->only, turns->only + 1);
+        run_steps(&b, plan, first, turns->only, turns->only + 1);
         return;
     }
-    int turn = chain->n_own ? take_turn(turns, chain->turns) : 0;
-    b.shift = chain->n_own ? turn * b.v->most - b.first : 0;
-    run_steps(&b, plan, first, device, 0, chain->n);
     if (chain->n_own)
-        atomic_fetch_and(&turns->taken, ~(UINT64_C(1) << turn));
+        b.turn = take_turn(turns, chain->turns);
+    run_steps(&b, plan, first, 0, chain->n);
+    if (chain->n_own)
+        atomic_fetch_and(&turns->taken, ~(UINT64_C(1) << b.turn));
 }

@@ -75,9 +75,10 @@ static oly_status first_of(oly_verification *v, const extra *some, const oly_exp
                            oly_difference *difference)
 {
     int n = v->n_outputs + some->n, n_nodes = v->graph->n_nodes;
-    oly_held **out = oly_calloc((size_t)(n + n_nodes) + 1, sizeof *out), **values = out + n;
+    oly_held **out = oly_calloc((size_t)(n + n_nodes) + 1, sizeof *out);
     if (!out)
         return oly_out_of_memory(sizeof *out * (size_t)n, "a comparison");
+    oly_held **values = out + n;
     oly_status st = run_with(v, some, out);
     for (int k = 0; k < some->n && st == OLY_OK; k++)
         values[some->node[k]] = out[v->n_outputs + k];

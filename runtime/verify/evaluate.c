@@ -340,9 +340,10 @@ static oly_status evaluate_loop(oly_evaluator *e, frame *f, const oly_node *n, o
 {
     const oly_params *p = &n->params;
     frame *body = f->bodies[n->index][0];
-    oly_held **in = oly_calloc((size_t)n->n_in + 1 + (size_t)p->n_carry, sizeof *in), **out = in + n->n_in + 1;
+    oly_held **in = oly_calloc((size_t)n->n_in + 1 + (size_t)p->n_carry, sizeof *in);
     if (!in)
         return oly_out_of_memory(sizeof *in, "a loop");
+    oly_held **out = in + n->n_in + 1;
     for (int k = 0; k < n->n_in; k++)
         in[1 + k] = oly_held_share(operand[k]);
     e->loops += !p->predicate;

@@ -112,9 +112,10 @@ void oly_expected_forget(oly_expected *expected, int n)
 static oly_status evaluate(oly_verification *v, bool nodes, int which, double scale, oly_expected *expected)
 {
     int n = nodes ? v->graph->n_nodes : v->n_outputs;
-    oly_held **out = oly_calloc((size_t)v->n_outputs + (size_t)n + 1, sizeof *out), **all = out + v->n_outputs;
+    oly_held **out = oly_calloc((size_t)v->n_outputs + (size_t)n + 1, sizeof *out);
     if (!out)
         return oly_out_of_memory(sizeof *out * (size_t)n, "an evaluation");
+    oly_held **all = out + v->n_outputs;
     oly_status st = oly_evaluate(
         v->evaluator,
         &(oly_evaluation){

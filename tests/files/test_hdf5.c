@@ -228,7 +228,6 @@ static void what_does_not_fit_is_refused(void **state)
     CHECK_REFUSED(oly_load_hdf5(path, "fields", NULL), OLY_IO, "fields/NAME");
     oly_array u = oly_load_hdf5(path, "fields/u", NULL);
     assert_non_null(u);
-
 }
 
 static void xdmf_describes_a_series(void **state)

@@ -154,7 +154,8 @@ static inline void draw(drawn *g)
     memset(g, 0, sizeof *g);
     g->box.rank = 1 + random_below(3);
     g->short_rows = random_below(5) == 0;
-    bool whole = random_below(4) == 0 && !g->short_rows; /* extents that threads can divide: of vectors, and of transposed operands */
+    bool whole = random_below(4) == 0 &&
+                 !g->short_rows; /* extents that threads can divide: of vectors, and of transposed operands */
     for (int d = 0; d < g->box.rank; d++) {
         g->box.extent[d] = 1 + random_below(d == g->box.rank - 1 ? (g->short_rows ? 13 : 200) : 12);
         if (whole)

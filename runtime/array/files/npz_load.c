@@ -142,7 +142,7 @@ static oly_status unpack(oly_deflated *stream, const request *r, int k, const ol
     const wanted *w = &r->wanted[k];
     oly_file_array a = oly_npy_elements(&w->header, -1, r->path, 0);
     int64_t element = (int64_t)oly_dtype_size(w->header.dtype), n = oly_npy_count(&w->header);
-    int64_t room = (1 << 20) / element, piece = room;
+    int64_t room = (1 << 20) / element, piece;
     unsigned char *bytes = oly_malloc(1 << 20), *copy = oly_malloc(1 << 20);
     oly_status st = bytes && copy ? OLY_OK : oly_out_of_memory(1 << 20, "unpacking a file");
     uLong crc = oly_zlib.crc32(0, NULL, 0);

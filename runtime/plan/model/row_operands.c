@@ -2,10 +2,16 @@
 /* Steps as work on rows. See row_operands.h. */
 #include "plan/model/row_operands.h"
 
-bool oly_rows_of(const oly_reduce_work *w, oly_rows *rows)
+bool oly_looks_up(const oly_step *s)
+{
+    return s->kind == OLY_STEP_LOCAL && (oly_local_way_of(s->local.device[0].task.op) == OLY_LOCAL_READS ||
+                                         oly_local_way_of(s->local.device[0].task.op) == OLY_LOCAL_SEARCHES);
+}
+
+/* The kept dimensions of a reduction of the last dimensions. */
+static bool kept_rows(const oly_reduce_work *w, oly_rows *rows)
 {
     const oly_reduce_task *t = &w->task;
-    *rows = (oly_rows){0};
     while (rows->lead < t->rank && !t->reduced[rows->lead]) {
         rows->extent[rows->lead] = t->extent[rows->lead];
         rows->lead++;
@@ -16,6 +22,30 @@ bool oly_rows_of(const oly_reduce_work *w, oly_rows *rows)
     return rows->lead > 0 && w->scratch_base < 0;
 }
 
+/* The first or the last dimension of the positions. */
+static bool lookup_rows(const oly_local_task *t, bool columns, oly_rows *rows)
+{
+    const oly_local_operand *at = &t->in[1];
+    rows->lead = 1;
+    rows->columns = columns;
+    rows->extent[0] = at->rank ? at->extent[columns ? at->rank - 1 : 0] : 0;
+    return at->rank > 0;
+}
+
+bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind kind, oly_rows *rows)
+{
+    *rows = (oly_rows){0};
+    for (int k = 0; k < n; k++) {
+        const oly_step *s = &steps[k];
+        if (kind == OLY_ROWS_KEPT && s->kind == OLY_STEP_REDUCE)
+            return s->reduce.device[device].has_work && kept_rows(&s->reduce.device[device], rows);
+        if (kind != OLY_ROWS_KEPT && oly_looks_up(s))
+            return s->local.device[device].has_work &&
+                   lookup_rows(&s->local.device[device].task, kind == OLY_ROWS_LAST, rows);
+    }
+    return false;
+}
+
 int64_t oly_rows_count(const oly_rows *rows)
 {
     int64_t n = 1;
@@ -24,16 +54,26 @@ int64_t oly_rows_count(const oly_rows *rows)
     return n;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* A box of the operand: its strides are in elements. */
 static oly_row_operand operand_of(int cell, int64_t offset, const int64_t *stride, int64_t bytes, const oly_rows *rows,
                                   int rank, const int64_t *extent, bool writes)
 {
-    oly_row_operand o = {.cell = cell, .offset = offset, .high = bytes, .elements = 1, .writes = writes};
+    oly_row_operand o = {
+        .cell = cell, .offset = offset, .high = bytes, .elements = 1, .bytes = bytes, .writes = writes};
+    int begin = rows->columns ? 0 : rows->lead, end = rows->columns ? rank - 1 : rank;
     for (int d = 0; d < rows->lead; d++)
-        o.stride[d] = stride[d] * bytes;
-    for (int d = rows->lead; d < rank; d++) {
-        int64_t span = (extent[d] - 1) * stride[d] * bytes;
+        o.stride[d] = stride[rows->columns ? rank - 1 : d] * bytes;
+    for (int d = begin; d < end; d++) {
+        int64_t step = stride[d] * bytes, span = (extent[d] - 1) * step;
         *(span < 0 ? &o.low : &o.high) += span;
         o.elements *= stride[d] ? extent[d] : 1;
+        if (span != 0)
+            o.line = common_divisor(o.line, step < 0 ? -step : step);
     }
     return o;
 }
@@ -43,9 +83,9 @@ static bool has_rows(int rank, const int64_t *extent, const oly_rows *rows)
     if (rank < rows->lead)
         return false;
     for (int d = 0; d < rank; d++)
-        if (extent[d] == 0 || (d < rows->lead && extent[d] != rows->extent[d]))
+        if (extent[d] == 0 || (!rows->columns && d < rows->lead && extent[d] != rows->extent[d]))
             return false;
-    return true;
+    return !rows->columns || extent[rank - 1] == rows->extent[0];
 }
 
 static int of_tile(const oly_tile_program *p, const oly_tile_work *w, const oly_rows *rows, oly_row_operand *operands)
@@ -64,34 +104,95 @@ static int of_tile(const oly_tile_program *p, const oly_tile_work *w, const oly_
     return n;
 }
 
+/* Strides of a dense array, in elements. */
+static void dense_strides(int rank, const int64_t *extent, int64_t *stride)
+{
+    int64_t dense = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        stride[d] = dense;
+        dense *= extent[d];
+    }
+}
+
+/* It keeps the dimensions of the rows, and perhaps others. */
 static int of_reduction(const oly_reduce_work *w, const oly_rows *rows, oly_row_operand *operands)
 {
     const oly_reduce_task *t = &w->task;
-    oly_rows own;
-    int64_t stride[OLY_MAX_RANK], dense = 1;
-    if (!has_rows(t->rank, t->extent, rows) || !oly_rows_of(w, &own) || oly_rows_count(&own) != oly_rows_count(rows))
+    int64_t stride[OLY_MAX_RANK], kept[OLY_MAX_RANK];
+    int rank = 0;
+    if (w->scratch_base >= 0 || !has_rows(t->rank, t->extent, rows))
         return 0;
+    for (int d = 0; d < t->rank; d++) {
+        if (t->reduced[d] && (rows->columns ? d == t->rank - 1 : d < rows->lead))
+            return 0;
+        if (!t->reduced[d])
+            kept[rank++] = t->extent[d];
+    }
+    dense_strides(rank, kept, stride);
     operands[0] =
         operand_of(w->in.base, w->in.offset, t->stride, (int64_t)oly_dtype_size(t->converts ? t->from : t->dtype), rows,
                    t->rank, t->extent, false);
-    for (int d = rows->lead - 1; d >= 0; d--) {
-        stride[d] = dense;
-        dense *= rows->extent[d];
-    }
-    operands[1] = operand_of(w->out_base, w->out_offset, stride, (int64_t)oly_dtype_size(t->dtype), rows, rows->lead,
-                             rows->extent, true);
+    operands[1] =
+        operand_of(w->out_base, w->out_offset, stride, (int64_t)oly_dtype_size(t->dtype), rows, rank, kept, true);
     return 2;
+}
+
+/* Is there one result for each position, in their order; and may positions be left out? */
+static bool has_lookups(const oly_local_work *w, const oly_rows *rows)
+{
+    const oly_local_task *t = &w->task;
+    if (t->partial || w->scratch_base >= 0 || t->n_in > OLY_ROW_OPERANDS - 1 || (!rows->columns && t->n_batch > 0) ||
+        (rows->columns && (t->out.rank != t->in[1].rank || t->in[1].rank <= t->n_batch)))
+        return false;
+    for (int k = 0; k < t->n_in; k++)
+        if (w->in[k].base < 0 || (k > 0 && !has_rows(t->in[k].rank, t->in[k].extent, rows)))
+            return false;
+    return has_rows(t->out.rank, t->out.extent, rows);
+}
+
+static int of_lookup(const oly_local_work *w, const oly_rows *rows, oly_row_operand *operands)
+{
+    const oly_local_task *t = &w->task;
+    const oly_rows none = {0};
+    int64_t stride[OLY_MAX_RANK];
+    if (!has_lookups(w, rows))
+        return 0;
+    for (int k = 0; k < t->n_in; k++)
+        operands[k] =
+            operand_of(w->in[k].base, w->in[k].offset, t->in[k].stride, (int64_t)oly_dtype_size(t->in[k].dtype),
+                       k == 0 ? &none : rows, t->in[k].rank, t->in[k].extent, false);
+    operands[0].whole = true;
+    dense_strides(t->out.rank, t->out.extent, stride);
+    operands[t->n_in] = operand_of(w->out_base, 0, stride, (int64_t)oly_dtype_size(t->out.dtype), rows, t->out.rank,
+                                   t->out.extent, true);
+    return t->n_in + 1;
 }
 
 int oly_row_operands_of(const oly_step *s, int device, const oly_rows *rows, oly_row_operand *operands)
 {
-    return s->kind == OLY_STEP_REDUCE ? of_reduction(&s->reduce.device[device], rows, operands)
-                                      : of_tile(&s->tile.program, &s->tile.device[device], rows, operands);
+    switch (s->kind) {
+    case OLY_STEP_REDUCE: return of_reduction(&s->reduce.device[device], rows, operands);
+    case OLY_STEP_LOCAL: return of_lookup(&s->local.device[device], rows, operands);
+    default: return of_tile(&s->tile.program, &s->tile.device[device], rows, operands);
+    }
 }
 
-bool oly_rows_match(const oly_rows *rows, const oly_row_operand *a, const oly_row_operand *b)
+/* Elements whose distance is a multiple of the line's length are in the same column. */
+static bool columns_match(const oly_rows *rows, const oly_row_operand *a, const oly_row_operand *b, int64_t apart)
+{
+    int64_t line = common_divisor(a->line, b->line), step = a->stride[0];
+    if (step != b->stride[0] || step < a->bytes || step < b->bytes)
+        return false;
+    return line == 0 ? apart == 0 : rows->extent[0] * step <= line && apart % line == 0;
+}
+
+bool oly_rows_match(const oly_rows *rows, const oly_row_operand *a, const oly_row_operand *b, int64_t apart)
 {
     int64_t row = 0, below = 0; /* bytes of a row, and of the dimensions after this one */
+    if (a->whole || b->whole)
+        return false;
+    if (rows->columns)
+        return columns_match(rows, a, b, apart);
     for (int d = rows->lead - 1; d >= 0; d--) {
         if (rows->extent[d] == 1)
             continue;
@@ -100,7 +201,7 @@ bool oly_rows_match(const oly_rows *rows, const oly_row_operand *a, const oly_ro
         row = row ? row : a->stride[d];
         below = a->stride[d] * rows->extent[d];
     }
-    return row > 0 && a->low >= 0 && b->low >= 0 && a->high <= row && b->high <= row;
+    return apart == 0 && row > 0 && a->low >= 0 && b->low >= 0 && a->high <= row && b->high <= row;
 }
 
 int64_t oly_row_bytes(const oly_rows *rows, const oly_row_operand *a)

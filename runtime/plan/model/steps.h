@@ -29,7 +29,7 @@ typedef struct oly_slot {
     struct oly_block *block; /* of the step that writes it */
     bool claimed;            /* is an output or a loop's carry: no second one may use its memory */
     bool shared;             /* holds two values (reshape): must not be updated in place */
-    int row_of;              /* BOUND: 1 + the slot of which a loop binds it to some rows (oly_loop_row); 0: it is not */
+    int row_of; /* BOUND: 1 + the slot of which a loop binds it to some rows (oly_loop_row); 0: it is not */
 } oly_slot;
 
 /* Where a box's first element is. base: see oly_cell; -1: nowhere. */
@@ -198,6 +198,9 @@ typedef struct oly_loop_row {
     int64_t rows, first, step, last;
 } oly_loop_row;
 
+/* What the rows of a chain are: the dimensions that its first reduction keeps, or the first or the last dimension of its lookups. */
+typedef enum oly_row_kind { OLY_ROWS_KEPT, OLY_ROWS_FIRST, OLY_ROWS_LAST, OLY_N_ROW_KINDS } oly_row_kind;
+
 typedef struct oly_step {
     oly_step_kind kind;
     int number;             /* order of emission */
@@ -220,8 +223,9 @@ typedef struct oly_step {
     bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
     bool boxes;  /* MOVE: what each copy writes is a box of its slot, without gaps; false: unknown */
     int taken_by; /* TILE: the number of the step that may compute it by itself (fused_groups.h), which comes later; 0: none */
-    bool chained;    /* TILE, REDUCE: one of a chain of rows (schedule/row_chains.c) */
-    int chain;       /* of its last step: how many steps it has; else 0 */
+    bool chained;            /* TILE, REDUCE, LOCAL: one of a chain of rows (schedule/row_chains.c) */
+    int chain;               /* of its last step: how many steps it has; else 0 */
+    oly_row_kind chained_by; /* and what its rows are */
     bool replicated; /* TILE, LOCAL, REDUCE, GEMM: devices with equal boxes compute the same from the same values */
     double work;     /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared

@@ -2,10 +2,17 @@
 /* Chains of rows: consecutive steps that are reductions of the last dimensions and elementwise groups over the same rows (softmax, layer
  * normalisation, variance) may be computed one block of rows after the other, so that a row is read from memory once and what only they read
  * stays in cache. The last step is given the length of the chain (oly_step.chain); an executor may run its steps together if memory is used
- * so that it can; one that does not runs one step after the other. Values and bits are the same. The executor for
+ * so that it can; one that does not runs one step after the other. Values and bits are the same.
+ *
+ * So may lookups (gather, searchsorted) with what computes their positions and what reads their results: for some positions after the other,
+ * so that what has been looked up is used while it is in cache. Their rows are the first dimension of the positions (neighbours of
+ * particles), or the last one (fields of an unstructured mesh: columns).
+ *
+ * The executor for
  * CPUs does so (run/row_blocks.c); that for GPUs finds its chains itself (run/cuda/row_chains.c). Called by plan.c, after
  * fused_reductions.c and before memory is assigned. */
 #include "plan/schedule/schedule.h"
+#include "core/facts.h"
 #include "core/optimisation.h"
 #include "plan/model/row_operands.h"
 #include "plan/schedule/fused_groups.h"
@@ -20,6 +27,7 @@ enum {
 int64_t oly_row_chains_least = 1 << 21;
 
 typedef struct chain {
+    oly_row_kind kind;
     oly_rows rows;
     int n;                    /* steps */
     int n_operands, n_before; /* of all steps, and of those before the last */
@@ -29,34 +37,39 @@ typedef struct chain {
 
 /* -- which steps --------------------------------------------------------------------------------------------------------- */
 
-static bool may_join(const oly_step *s)
+static bool may_join(const oly_step *s, oly_row_kind kind)
 {
-    return (s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE) && !s->exchange && !s->second && !s->awaited;
+    bool joins = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || (kind != OLY_ROWS_KEPT && oly_looks_up(s));
+    return joins && !s->exchange && !s->second && !s->awaited;
 }
 
 static bool has_work(const oly_step *s, int device)
 {
-    return s->kind == OLY_STEP_TILE ? s->tile.device[device].has_work : s->reduce.device[device].has_work;
+    switch (s->kind) {
+    case OLY_STEP_TILE: return s->tile.device[device].has_work;
+    case OLY_STEP_REDUCE: return s->reduce.device[device].has_work;
+    default: return s->local.device[device].has_work;
+    }
 }
 
-/* The rows are those of the first reduction. */
-static bool find_rows(const oly_block *b, int k, int device, oly_rows *rows)
+/* Steps from k on that may join a chain, at most as many as it may have. */
+static int candidates(const oly_block *b, int k, oly_row_kind kind)
 {
-    for (int j = k; j < b->n_steps && j < k + MOST_STEPS && may_join(&b->steps[j]); j++)
-        if (b->steps[j].kind == OLY_STEP_REDUCE)
-            return has_work(&b->steps[j], device) && oly_rows_of(&b->steps[j].reduce.device[device], rows);
-    return false;
+    int n = 0;
+    while (n < MOST_STEPS && k + n < b->n_steps && may_join(&b->steps[k + n], kind))
+        n++;
+    return n;
 }
 
-/* Does the new operand use what the others write, or they what it writes, only in the same rows? */
+/* Does the new operand use what the others write, or they what it writes, only in the same rows? What is looked up may be another device's. */
 static bool joins(const oly_plan *plan, const chain *c, const oly_row_operand *o, int device)
 {
-    if (o->cell < 0 || oly_cell_device(plan, o->cell) != device)
+    if (o->cell < 0 || (!o->whole && oly_cell_device(plan, o->cell) != device))
         return false;
     for (int k = 0; k < c->n_before; k++) {
         const oly_row_operand *with = &c->operand[k];
-        if (with->cell == o->cell && (with->writes || o->writes) &&
-            (with->offset != o->offset || !oly_rows_match(&c->rows, with, o)))
+        if (oly_cell_slot(plan, with->cell) == oly_cell_slot(plan, o->cell) && (with->writes || o->writes) &&
+            !oly_rows_match(&c->rows, with, o, o->offset - with->offset))
             return false;
     }
     return true;
@@ -65,7 +78,7 @@ static bool joins(const oly_plan *plan, const chain *c, const oly_row_operand *o
 static bool add_step(const oly_plan *plan, chain *c, const oly_step *s, int device)
 {
     oly_row_operand *operands = &c->operand[c->n_operands];
-    int n = may_join(s) && has_work(s, device) ? oly_row_operands_of(s, device, &c->rows, operands) : 0;
+    int n = has_work(s, device) ? oly_row_operands_of(s, device, &c->rows, operands) : 0;
     c->n_before = c->n_operands;
     for (int k = 0; k < n; k++) {
         if (!joins(plan, c, &operands[k], device))
@@ -78,10 +91,11 @@ static bool add_step(const oly_plan *plan, chain *c, const oly_step *s, int devi
 
 static void find_chain(const oly_plan *plan, const oly_block *b, int k, int device, chain *c)
 {
+    int n = candidates(b, k, c->kind);
     c->n = c->n_operands = c->n_before = 0;
-    if (!find_rows(b, k, device, &c->rows) || oly_rows_count(&c->rows) < LEAST_ROWS)
+    if (!oly_rows_of_steps(&b->steps[k], n, device, c->kind, &c->rows) || oly_rows_count(&c->rows) < LEAST_ROWS)
         return;
-    while (c->n < MOST_STEPS && k + c->n < b->n_steps && add_step(plan, c, &b->steps[k + c->n], device))
+    while (c->n < n && add_step(plan, c, &b->steps[k + c->n], device))
         ;
 }
 
@@ -93,39 +107,59 @@ static bool are_fused(const oly_step *group, const oly_step *reduce)
     return reduce->kind == OLY_STEP_REDUCE && reduce->reduce.operand == group;
 }
 
-/* Do two of the first n steps use the same long rows, and would these otherwise leave the cache in between? */
+/* Do two of the first n steps use the same long rows, and would these otherwise leave the cache in between? Rows of lookups may be short. */
 static bool pays(const oly_block *b, int k, int n, const chain *c)
 {
-    int64_t bytes = 0;
+    int64_t bytes = 0, least = c->kind == OLY_ROWS_KEPT ? LONG_ROW : 1;
     bool again = false;
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
         const oly_row_operand *o = &c->operand[i];
         bool known = false;
-        if (o->elements < LONG_ROW)
+        if (o->elements < least || o->whole)
             continue;
         for (int j = 0; j < i; j++) {
             const oly_row_operand *before = &c->operand[j];
-            if (before->cell != o->cell || before->elements < LONG_ROW)
+            if (before->cell != o->cell || before->elements < least || before->whole)
                 continue;
             known = true;
             again =
                 again || (c->step[j] != c->step[i] && !are_fused(&b->steps[k + c->step[j]], &b->steps[k + c->step[i]]));
         }
-        bytes += known ? 0 : o->high - o->low;
+        bytes += known ? 0 : c->rows.columns ? o->elements * o->bytes : o->high - o->low;
     }
     return again && bytes <= MOST_ROW_BYTES && bytes * oly_rows_count(&c->rows) >= oly_row_chains_least;
 }
 
+/* Columns of a lookup's results, of which each position has several, are in memory that only the chain uses: the kernel writes them side by side. */
+static bool is_kept_apart(const oly_plan *plan, const oly_step *lookup, const oly_step *last)
+{
+    const oly_local_work *w = lookup->local.device;
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_slot *s = &plan->slots[oly_cell_slot(plan, w[d].out_base)];
+        int64_t lines = 1;
+        for (int e = 0; e + 1 < w[d].task.out.rank; e++)
+            lines *= w[d].task.out.extent[e];
+        if (w[d].has_work && lines > 1 && (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->last > last->number))
+            return false;
+    }
+    return true;
+}
+
 /* Of the first n steps, those before the first one whose group, or whose taker, is not among them: the two are computed together, or neither is
  * (fused_groups.h). */
-static int without_divided(const oly_step *first, int n)
+static int without_divided(const oly_plan *plan, const oly_step *first, int n, oly_row_kind kind)
 {
     for (int j = 0; j < n; j++) {
         const oly_step *s = &first[j];
-        bool divided = s->kind == OLY_STEP_TILE ? s->taken_by > first[n - 1].number
-                                                : s->reduce.operand && s->reduce.operand < first;
+        bool divided = false;
+        if (s->kind == OLY_STEP_TILE)
+            divided = s->taken_by > first[n - 1].number;
+        else if (s->kind == OLY_STEP_REDUCE)
+            divided = s->reduce.operand && s->reduce.operand < first;
+        else
+            divided = kind == OLY_ROWS_LAST && !is_kept_apart(plan, s, &first[n - 1]);
         if (divided)
-            return without_divided(first, j); /* others may have been taken by this one */
+            return without_divided(plan, first, j, kind); /* others may have been taken by this one */
     }
     return n;
 }
@@ -134,26 +168,26 @@ static int without_divided(const oly_step *first, int n)
 
 /* What has few elements a row keeps its memory from the chain's begin to its end: it would otherwise be put where the rows of another value have just
  * been, and the next large value, which could have taken exactly the place of these, beside it. Large values take each other's place if
- * their rows are the same (the executor looks). */
+ * their rows are the same (the executor looks); those of lookups seldom are. */
 static void keep(oly_plan *plan, const chain *c, int n, int begin, int end)
 {
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
         oly_slot *s = &plan->slots[oly_cell_slot(plan, c->operand[i].cell)];
-        if (s->kind != OLY_SLOT_SCRATCH || c->operand[i].elements >= LONG_ROW)
+        if (s->kind != OLY_SLOT_SCRATCH || (c->kind == OLY_ROWS_KEPT && c->operand[i].elements >= LONG_ROW))
             continue;
         s->last = s->last < end ? end : s->last;
         s->early = s->first - s->early > begin ? s->first - begin : s->early;
     }
 }
 
-/* How many steps from k on are a chain on all devices of this process that compute them; less than 2: none. */
+/* How many steps from k on are a chain of this kind on all devices of this process that compute them; less than 2: none. */
 static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
 {
-    int n = MOST_STEPS;
+    int n = candidates(b, k, c->kind);
     bool computes = false;
     for (int d = 0; d < plan->n_devices && n > 1; d++) {
         bool works = false;
-        for (int j = k; j < b->n_steps && j < k + n && may_join(&b->steps[j]); j++) {
+        for (int j = k; j < k + n; j++) {
             works = works || has_work(&b->steps[j], d);
             if (has_work(&b->steps[j], d) != has_work(&b->steps[k], d))
                 n = j - k;
@@ -162,9 +196,9 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
             continue;
         find_chain(plan, b, k, d, c);
         n = c->n < n ? c->n : n;
-        n = without_divided(&b->steps[k], n);
+        n = without_divided(plan, &b->steps[k], n, c->kind);
         while (n > 1 && !pays(b, k, n, c))
-            n = without_divided(&b->steps[k], n - 1);
+            n = without_divided(plan, &b->steps[k], n - 1, c->kind);
         if (n < 2)
             return 0;
         computes = true;
@@ -172,20 +206,48 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
     return computes ? n : 0;
 }
 
+static bool has_lookups(const oly_step *first, int n)
+{
+    bool any = false;
+    for (int j = 0; j < n; j++)
+        any = any || oly_looks_up(&first[j]);
+    return any;
+}
+
+/* The longest chain of any kind from k on; chains without lookups are by the rows that reductions keep. */
+static int longest_at(const oly_plan *plan, const oly_block *b, int k, oly_row_kind *kind)
+{
+    int longest = 0;
+    for (int by = OLY_ROWS_KEPT; by < OLY_N_ROW_KINDS; by++) {
+        chain c = {.kind = (oly_row_kind)by};
+        oly_optimisation name = by == OLY_ROWS_KEPT ? OLY_OPTIMISATION_ROW_CHAINS : OLY_OPTIMISATION_LOOKUP_CHAINS;
+        bool enabled = oly_enabled(name) && (by == OLY_ROWS_KEPT || oly_facts_now()->one_memory);
+        int n = enabled ? length_at(plan, b, k, &c) : 0;
+        if (n > longest && (by == OLY_ROWS_KEPT || has_lookups(&b->steps[k], n))) {
+            longest = n;
+            *kind = (oly_row_kind)by;
+        }
+    }
+    return longest;
+}
+
 static void chain_at(oly_plan *plan, const oly_block *b, int k)
 {
-    chain c;
     oly_step *first = &b->steps[k];
-    if (first->chained || !may_join(first) || first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
+    oly_row_kind kind;
+    if (first->chained || candidates(b, k, OLY_ROWS_LAST) < 2 ||
+        first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
         return;
-    int n = length_at(plan, b, k, &c);
+    int n = longest_at(plan, b, k, &kind);
     if (n < 2)
         return;
     for (int j = 0; j < n; j++)
         first[j].chained = true;
     first[n - 1].chain = n;
+    first[n - 1].chained_by = kind;
     for (int d = 0; d < plan->n_devices; d++)
         if (has_work(first, d)) {
+            chain c = {.kind = kind};
             find_chain(plan, b, k, d, &c);
             keep(plan, &c, n, first->number, first[n - 1].number);
         }
@@ -193,6 +255,5 @@ static void chain_at(oly_plan *plan, const oly_block *b, int k)
 
 void oly_chain_rows(oly_plan *plan)
 {
-    if (oly_enabled(OLY_OPTIMISATION_ROW_CHAINS))
-        oly_for_steps(plan, plan->main, chain_at);
+    oly_for_steps(plan, plan->main, chain_at);
 }

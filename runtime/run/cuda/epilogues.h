@@ -13,7 +13,6 @@ typedef struct oly_epilogue {
     int bias;                /* the load that it is; the other is the product */
 } oly_epilogue;
 
-
 /* On a device: the bias, or NULL where the memory of operands and result overlaps, or the bias is not aligned. */
 const void *oly_cuda_bias_of(const oly_plan *plan, const oly_epilogue *e, const oly_step *add, void *const *base,
                              int device);

@@ -247,7 +247,7 @@ static algorithm *algorithm_of(const oly_gpu *g, const product *p, cublasLtHandl
     algorithm *x;
     pthread_mutex_lock(&all.lock);
     *handle = handle_locked(g);
-    for (x = all.list[list]; x && memcmp(&x->of, &of, sizeof of); x = x->next)
+    for (x = all.list[list]; x && memcmp(&x->of, &of, sizeof of) != 0; x = x->next)
         ;
     if (!x && *handle && (x = oly_calloc(1, sizeof *x))) {
         x->of = of;

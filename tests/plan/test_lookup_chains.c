@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1,2,4 devices=8  Chains of lookups (plan/schedule/row_chains.c, run/row_blocks.c): drawn programs of gathers and searches, what computes their
+ * positions, what uses their results and reductions of these have the bits of separate steps, with positions numbered by the first dimension
+ * or by the last, out of range, in loops, into donated memory. LOOKUPS=seed: only this program. */
+#include "check_session.h"
+#include "core/facts.h"
+#include "core/optimisation.h"
+#include "plan/schedule/schedule.h"
+#include "run/device_counts.h"
+#include "run/row_blocks.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROGRAMS = 150, MOST = 1 << 20, MOST_VALUES = 24, OUT = 3, IN = 5 };
+
+static uint64_t seed;
+
+static int draw(int n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+typedef struct program {
+    uint64_t seed;
+    bool columns; /* N is the last dimension, else the first */
+    bool loops;
+    int64_t n, k, c, table;
+    oly_dtype dtype;
+} program;
+
+/* N, and perhaps K and C. Positions are int32. */
+typedef struct value {
+    oly_array x;
+    bool has_k, has_c, is_position;
+} value;
+
+typedef struct pool {
+    const program *p;
+    int n;
+    value of[MOST_VALUES];
+} pool;
+
+static void add(pool *v, oly_array x, bool has_k, bool has_c, bool is_position)
+{
+    if (v->n < MOST_VALUES)
+        v->of[v->n++] = (value){x, has_k, has_c, is_position};
+}
+
+static const value *any(const pool *v, bool is_position)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        const value *x = &v->of[draw(v->n)];
+        if (x->is_position == is_position)
+            return x;
+    }
+    return &v->of[is_position];
+}
+
+/* With dimensions of 1 where it has none. */
+static oly_array whole(const pool *v, const value *x)
+{
+    oly_array y = x->x;
+    if (!x->has_k)
+        y = oly_expand_dims(y, v->p->columns ? -2 : 1);
+    if (!x->has_c)
+        y = oly_expand_dims(y, v->p->columns ? 0 : -1);
+    return y;
+}
+
+static int axis_of(const pool *v, const value *x, bool k)
+{
+    return v->p->columns ? (k ? x->has_c : 0) : k ? 1 : 1 + x->has_k;
+}
+
+static const char *mode(void)
+{
+    static const char *const modes[] = {"fill", "clip", "wrap"};
+    return modes[draw(3)];
+}
+
+static oly_array of_type(oly_array x, const pool *v)
+{
+    return oly_astype(x, v->p->dtype);
+}
+
+static void combine(pool *v)
+{
+    const value *a = any(v, false), *b = any(v, false);
+    oly_array x = whole(v, a), y = whole(v, b), z;
+    bool has_k = a->has_k || b->has_k, has_c = a->has_c || b->has_c;
+    switch (draw(4)) {
+    case 0: z = oly_sub(x, y); break;
+    case 1: z = oly_add(oly_mul(x, 2), y); break;
+    case 2: z = oly_where(oly_lt(x, y), oly_sub(y, 1), oly_mul(x, y)); break;
+    default: z = oly_max2(x, oly_abs(y));
+    }
+    if (!has_k)
+        z = oly_squeeze(z, v->p->columns ? -2 : 1);
+    if (!has_c)
+        z = oly_squeeze(z, v->p->columns ? 0 : -1);
+    add(v, of_type(z, v), has_k, has_c, false);
+}
+
+static void reduce(pool *v)
+{
+    const value *a = any(v, false);
+    bool k = a->has_k && (!a->has_c || draw(2));
+    if (!a->has_k && !a->has_c)
+        return;
+    char axis[8];
+    snprintf(axis, sizeof axis, "%d", axis_of(v, a, k));
+    oly_array x = draw(3) ? oly_sum(a->x, .axes = axis) : oly_max(a->x, .axes = axis);
+    add(v, of_type(x, v), a->has_k && !k, a->has_c && k, false);
+}
+
+static void look_up(pool *v, const oly_array *in)
+{
+    const value *at = any(v, true);
+    if (draw(3) == 0)
+        add(v, oly_take(in[2], at->x, v->p->columns ? 1 : 0, mode()), at->has_k, true, false);
+    else
+        add(v, oly_take(in[1], at->x, 0, mode()), at->has_k, false, false);
+}
+
+/* Positions, some of them outside. */
+static void find(pool *v, const oly_array *in)
+{
+    if (draw(2)) {
+        const value *at = any(v, true);
+        oly_array x = oly_rem(oly_abs(oly_add(oly_mul(at->x, 1 + draw(5)), draw(40))), (int)v->p->table + 2);
+        add(v, oly_sub(x, draw(2)), at->has_k, false, true);
+        return;
+    }
+    const value *a = any(v, false);
+    if (!a->has_c)
+        add(v, oly_searchsorted(in[3], a->x, draw(2) ? "left" : "right"), a->has_k, false, true);
+}
+
+/* What reads other rows, or only some columns. */
+static void shift(pool *v)
+{
+    const value *a = any(v, false);
+    int along = v->p->columns ? -1 : 0;
+    if (v->p->columns && a->has_c && draw(2))
+        add(v, oly_index_in_dim(a->x, draw((int)v->p->c), 0), a->has_k, false, false);
+    else if (draw(3) == 0)
+        add(v, draw(2) ? oly_roll(a->x, 1, along) : oly_flip(a->x, along), a->has_k, a->has_c, false);
+}
+
+static oly_array compute(const program *p, const oly_array *in, oly_array first, oly_array *out)
+{
+    pool v = {.p = p};
+    seed = p->seed;
+    add(&v, first, false, false, false);
+    add(&v, in[0], true, false, true);
+    for (int k = 6 + draw(10); k > 0; k--)
+        switch (draw(8)) {
+        case 0:
+        case 1:
+        case 2: look_up(&v, in); break;
+        case 3: find(&v, in); break;
+        case 4: reduce(&v); break;
+        case 5: shift(&v); break;
+        default: combine(&v);
+        }
+    for (int k = 0; k < OUT && out; k++)
+        out[k] = v.of[k == 0 ? v.n - 1 : draw(v.n)].x;
+    for (int k = v.n - 1; k > 0; k--)
+        if (!v.of[k].has_k && !v.of[k].has_c && !v.of[k].is_position)
+            return v.of[k].x;
+    return of_type(oly_sum(oly_take(in[1], in[0], 0, "clip"), .axes = p->columns ? "0" : "1"), &v);
+}
+
+typedef struct captured {
+    const program *p;
+    const oly_array *in;
+} captured;
+
+static void iteration(oly_array i, oly_array *c, void *user)
+{
+    const captured *with = user;
+    (void)i;
+    c[0] = oly_sub(compute(with->p, with->in, c[0], NULL), oly_mul(c[0], 2));
+}
+
+static void run(const oly_array *in, oly_array *out, void *user)
+{
+    const program *p = user;
+    if (!p->loops) {
+        compute(p, in, in[4], out);
+        return;
+    }
+    oly_array c = in[4];
+    oly_fori(0, 3, iteration, 1, &c, &(captured){p, in});
+    for (int k = 0; k < OUT; k++)
+        out[k] = oly_add(c, k);
+}
+
+static size_t result_of(program *p, const oly_array *in, bool donates, char *bytes, int64_t *chains)
+{
+    oly_fn f = oly_jit(run, IN, OUT, .user = p);
+    size_t total = 0;
+    OLY_SCOPE
+    {
+        oly_array given[IN], out[OUT] = {NULL};
+        memcpy(given, in, sizeof given);
+        given[4] = oly_mul(in[4], 1);
+        out[0] = donates ? given[4] : NULL;
+        int64_t before = oly_counted(&oly_device_counted.row_chains);
+        assert_int_equal(oly_call_arrays(f, IN, given, OUT, out), OLY_OK);
+        oly_block_until_ready(out[0]);
+        *chains = oly_counted(&oly_device_counted.row_chains) - before;
+        for (int k = 0; k < OUT; k++) {
+            size_t size = (size_t)oly_size(out[k]) * oly_dtype_size(oly_dtype_of(out[k]));
+            assert_true(total + size <= MOST);
+            assert_int_equal(oly_process_allgather(out[k], bytes + total, size), OLY_OK);
+            total += size;
+        }
+    }
+    return total;
+}
+
+static program drawn(void)
+{
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT32, OLY_BFLOAT16, OLY_INT32};
+    program p = {.columns = draw(2), .loops = draw(4) == 0, .dtype = dtypes[draw(5)]};
+    p.n = 8 * (20 + draw(80)) + (draw(3) == 0 ? draw(8) : 0);
+    p.k = 1 + draw(9) * (draw(4) ? 1 : 9);
+    p.c = 1 + draw(4);
+    while (p.n * p.k * p.c * 8 * OUT > MOST)
+        p.k = (p.k + 1) / 2;
+    p.table = 1 + draw(500);
+    p.seed = (uint64_t)draw(1 << 30);
+    return p;
+}
+
+/* Small numbers, which no order of sums rounds. */
+static oly_array numbers(const program *p, const char *sharding, int rank, const int64_t *shape)
+{
+    oly_array x = rank == 1 ? oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, -9, 9, shape[0])
+                            : oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, -9, 9, shape[0], shape[1]);
+    return oly_device_put(oly_astype(x, p->dtype), oly_named(oly_make_mesh("x=4,y=2"), sharding));
+}
+
+static void drawn_programs_have_the_same_bits(void **state)
+{
+    static char with[MOST], without[MOST];
+    static const char *const splits[] = {"(x, y)", "(y, x)", "(x, y)", "x", "None"};
+    const char *only = getenv("LOOKUPS");
+    int64_t chains[2] = {0, 0};
+    (void)state;
+    for (int j = 0; j < PROGRAMS; j++)
+        OLY_SCOPE
+        {
+            seed = only ? strtoull(only, NULL, 10) : (uint64_t)j * 11 + 5;
+            uint64_t own = seed;
+            draw(2);
+            program p = drawn();
+            const char *split = splits[draw(5)];
+            char at[40];
+            snprintf(at, sizeof at, p.columns ? "None, %s" : "%s, None", split);
+            int64_t positions[] = {p.columns ? p.k : p.n, p.columns ? p.n : p.k};
+            int64_t table[] = {p.columns ? p.c : p.table, p.columns ? p.table : p.c};
+            oly_array sorted = oly_sub(oly_floor_divide(oly_arange(p.table, OLY_INT32), 20), 8);
+            oly_array in[IN] = {oly_device_put(oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, -3,
+                                                                  (int)p.table + 3, positions[0], positions[1]),
+                                               oly_named(oly_make_mesh("x=4,y=2"), at)),
+                                numbers(&p, "", 1, &p.table), numbers(&p, "", 2, table),
+                                oly_device_put(oly_astype(sorted, p.dtype), oly_named(oly_make_mesh("x=4,y=2"), "")),
+                                numbers(&p, split, 1, &p.n)};
+            bool donates = draw(3) == 0;
+            int64_t run = 0, others = 0;
+            oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_LOOKUP_CHAINS);
+            size_t size = result_of(&p, in, donates, without, &others);
+            oly_disable(before);
+            for (int backwards = 0; backwards < 2; backwards++) {
+                oly_row_blocks_backwards = backwards;
+                assert_int_equal(result_of(&p, in, donates, with, &run), size);
+                if (memcmp(with, without, size) != 0)
+                    fail_msg("LOOKUPS=%llu differs%s", (unsigned long long)own, backwards ? " backwards" : "");
+            }
+            oly_row_blocks_backwards = false;
+            chains[p.columns] += run > others;
+            if (only)
+                break;
+        }
+    if (!only && oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
+        for (int columns = 0; columns < 2; columns++)
+            assert_true(chains[columns] > PROGRAMS / 10);
+}
+
+/* -- what people write ------------------------------------------------------------------------------------------------------ */
+
+/* Forces of neighbours: x [n, 3], neighbours [n, k]. */
+static void forces(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array d = oly_sub(oly_expand_dims(in[0], 1), oly_take(in[0], in[1], 0, "clip"));
+    oly_array square = oly_sum(oly_mul(d, d), .axes = "-1");
+    oly_array f = oly_where(oly_lt(square, 25), oly_sub(25, square), 0);
+    out[0] = oly_sum(oly_mul(oly_expand_dims(f, -1), d), .axes = "1");
+}
+
+/* The same with x [3, n], neighbours [k, n]. */
+static void forces_of_columns(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array d[3], square = NULL;
+    for (int c = 0; c < 3; c++) {
+        oly_array x = oly_index_in_dim(in[0], c, 0);
+        d[c] = oly_sub(x, oly_take(x, in[1], 0, "clip"));
+        square = square ? oly_add(square, oly_mul(d[c], d[c])) : oly_mul(d[c], d[c]);
+    }
+    oly_array f = oly_where(oly_lt(square, 25), oly_sub(25, square), 0), sums[3];
+    for (int c = 0; c < 3; c++)
+        sums[c] = oly_sum(oly_mul(f, d[c]), .axes = "0");
+    out[0] = oly_stack(0, sums[0], sums[1], sums[2]);
+}
+
+static void neighbours_are_one_chain(void **state)
+{
+    enum { N = 1000, K = 20 };
+    static int32_t at[N * K], turned[N * K];
+    static float x[N * 3], y[N * 3], wanted[N * 3], got[N * 3];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < K; k++)
+            at[i * K + k] = turned[k * N + i] = (i * 7 + k * k * 31) % N;
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 3; c++)
+            x[i * 3 + c] = y[c * N + i] = (float)((i * 13 + c * 5) % 9);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < K; k++) {
+            const float *a = &x[i * 3], *b = &x[at[i * K + k] * 3];
+            float d[] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]}, square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            for (int c = 0; c < 3; c++)
+                wanted[i * 3 + c] += square < 25 ? (25 - square) * d[c] : 0;
+        }
+    for (int columns = 0; columns < 2; columns++)
+        OLY_SCOPE
+        {
+            int64_t n = N, k = K, c = 3;
+            oly_mesh mesh = oly_make_mesh("x=8");
+            const int64_t shape_of_x[] = {columns ? c : n, columns ? n : c},
+                          shape[] = {columns ? k : n, columns ? n : k};
+            oly_array in[] = {
+                oly_device_put(oly_from_host(columns ? y : x, OLY_FLOAT32, 2, shape_of_x), oly_named(mesh, "")),
+                oly_device_put(oly_from_host(columns ? turned : at, OLY_INT32, 2, shape),
+                               oly_named(mesh, columns ? "None, x" : "x, None"))};
+            oly_array out = NULL;
+            int64_t before = oly_counted(&oly_device_counted.row_chains);
+            oly_fn f = oly_jit(columns ? forces_of_columns : forces, 2, 1);
+            assert_int_equal(oly_call_arrays(f, 2, in, 1, &out), OLY_OK);
+            assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+            for (int i = 0; i < N * 3; i++)
+                assert_true(got[columns ? i % 3 * N + i / 3 : i] == wanted[i]);
+            if (oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
+                assert_true(oly_counted(&oly_device_counted.row_chains) > before);
+        }
+}
+
+/* The result takes the memory of what is looked up: then one step follows the other. */
+static void turned_columns(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sub(1, oly_mul(oly_take(in[0], in[1], 1, "clip"), 2));
+}
+
+static void turned_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sub(1, oly_mul(oly_take(in[0], in[1], 0, "clip"), 2));
+}
+
+static void what_is_looked_up_may_be_donated(void **state)
+{
+    enum { N = 3000 };
+    static int32_t at[N];
+    static float x[3 * N], got[3 * N];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        at[i] = (i * 7 + 11) % N;
+    for (int i = 0; i < 3 * N; i++)
+        x[i] = (float)i;
+    for (int columns = 0; columns < 2; columns++)
+        OLY_SCOPE
+        {
+            int64_t n = N, shape[] = {columns ? 3 : n, columns ? n : 3};
+            oly_sharding one = oly_single_device(oly_get_device(0));
+            oly_array given = oly_device_put(oly_from_host(x, OLY_FLOAT32, 2, shape), one);
+            oly_array in[] = {oly_mul(given, 1), oly_device_put(oly_from_host(at, OLY_INT32, 1, &n), one)}, out = in[0];
+            int64_t before = oly_counted(&oly_device_counted.rows_in_order);
+            assert_int_equal(oly_call_arrays(oly_jit(columns ? turned_columns : turned_rows, 2, 1), 2, in, 1, &out),
+                             OLY_OK);
+            assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+            for (int i = 0; i < 3 * N; i++)
+                assert_true(got[i] == 1 - 2 * x[columns ? i / N * N + at[i % N] : at[i / 3] * 3 + i % 3]);
+            if (oly_process_index() == 0 && oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
+                assert_true(oly_counted(&oly_device_counted.rows_in_order) > before);
+        }
+}
+
+static int open_with_chains(void **state)
+{
+    oly_row_chains_least = 1;
+    return check_start_wide(state);
+}
+
+static int close_with_chains(void **state)
+{
+    oly_row_chains_least = 1 << 21;
+    return check_close(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
+    };
+    return CHECK_MAIN(tests);
+}
