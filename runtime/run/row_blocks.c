@@ -228,9 +228,9 @@ static int64_t lines_of(const oly_local_operand *out)
 static bool can_write_columns(const oly_plan *plan, const oly_step *first, const oly_row_blocks *r)
 {
     for (int k = 0; k < r->n && r->kind == OLY_ROWS_LAST; k++)
-        for (int d = 0; d < plan->n_devices && oly_looks_up(&first[k]); d++) {
+        for (int d = 0; d < plan->n_devices; d++) {
             const oly_local_work *w = &first[k].local.device[d];
-            if (w->has_work && lines_of(&w->task.out) > 1 && !is_in(r, oly_cell_slot(plan, w->out_base)))
+            if (oly_looks_up(&first[k], d) && lines_of(&w->task.out) > 1 && !is_in(r, oly_cell_slot(plan, w->out_base)))
                 return false;
         }
     return true;

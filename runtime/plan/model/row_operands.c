@@ -2,10 +2,12 @@
 /* Steps as work on rows. See row_operands.h. */
 #include "plan/model/row_operands.h"
 
-bool oly_looks_up(const oly_step *s)
+bool oly_looks_up(const oly_step *s, int device)
 {
-    return s->kind == OLY_STEP_LOCAL && (oly_local_way_of(s->local.device[0].task.op) == OLY_LOCAL_READS ||
-                                         oly_local_way_of(s->local.device[0].task.op) == OLY_LOCAL_SEARCHES);
+    if (s->kind != OLY_STEP_LOCAL || !s->local.device[device].has_work)
+        return false;
+    oly_local_way way = oly_local_way_of(s->local.device[device].task.op);
+    return way == OLY_LOCAL_READS || way == OLY_LOCAL_SEARCHES;
 }
 
 /* The kept dimensions of a reduction of the last dimensions. */
@@ -39,9 +41,8 @@ bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind ki
         const oly_step *s = &steps[k];
         if (kind == OLY_ROWS_KEPT && s->kind == OLY_STEP_REDUCE)
             return s->reduce.device[device].has_work && kept_rows(&s->reduce.device[device], rows);
-        if (kind != OLY_ROWS_KEPT && oly_looks_up(s))
-            return s->local.device[device].has_work &&
-                   lookup_rows(&s->local.device[device].task, kind == OLY_ROWS_LAST, rows);
+        if (kind != OLY_ROWS_KEPT && oly_looks_up(s, device))
+            return lookup_rows(&s->local.device[device].task, kind == OLY_ROWS_LAST, rows);
     }
     return false;
 }

@@ -27,8 +27,8 @@ typedef struct oly_rows {
     int64_t extent[OLY_MAX_RANK]; /* [lead] */
 } oly_rows;
 
-/* A step that reads elements at positions known only at run time, one result for each: a gather, a search. */
-bool oly_looks_up(const oly_step *s);
+/* Does the device read elements at positions known only at run time, one result for each (a gather, a search)? */
+bool oly_looks_up(const oly_step *s, int device);
 /* The rows of steps that may be a chain, by the first of them that says: false if none does. */
 bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind kind, oly_rows *rows);
 int64_t oly_rows_count(const oly_rows *rows);

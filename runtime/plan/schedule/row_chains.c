@@ -37,9 +37,17 @@ typedef struct chain {
 
 /* -- which steps --------------------------------------------------------------------------------------------------------- */
 
-static bool may_join(const oly_step *s, oly_row_kind kind)
+static bool looks_up(const oly_plan *plan, const oly_step *s)
 {
-    bool joins = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || (kind != OLY_ROWS_KEPT && oly_looks_up(s));
+    for (int d = 0; d < plan->n_devices; d++)
+        if (oly_looks_up(s, d))
+            return true;
+    return false;
+}
+
+static bool may_join(const oly_plan *plan, const oly_step *s, oly_row_kind kind)
+{
+    bool joins = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || (kind != OLY_ROWS_KEPT && looks_up(plan, s));
     return joins && !s->exchange && !s->second && !s->awaited;
 }
 
@@ -53,10 +61,10 @@ static bool has_work(const oly_step *s, int device)
 }
 
 /* Steps from k on that may join a chain, at most as many as it may have. */
-static int candidates(const oly_block *b, int k, oly_row_kind kind)
+static int candidates(const oly_plan *plan, const oly_block *b, int k, oly_row_kind kind)
 {
     int n = 0;
-    while (n < MOST_STEPS && k + n < b->n_steps && may_join(&b->steps[k + n], kind))
+    while (n < MOST_STEPS && k + n < b->n_steps && may_join(plan, &b->steps[k + n], kind))
         n++;
     return n;
 }
@@ -91,7 +99,7 @@ static bool add_step(const oly_plan *plan, chain *c, const oly_step *s, int devi
 
 static void find_chain(const oly_plan *plan, const oly_block *b, int k, int device, chain *c)
 {
-    int n = candidates(b, k, c->kind);
+    int n = candidates(plan, b, k, c->kind);
     c->n = c->n_operands = c->n_before = 0;
     if (!oly_rows_of_steps(&b->steps[k], n, device, c->kind, &c->rows) || oly_rows_count(&c->rows) < LEAST_ROWS)
         return;
@@ -135,11 +143,13 @@ static bool is_kept_apart(const oly_plan *plan, const oly_step *lookup, const ol
 {
     const oly_local_work *w = lookup->local.device;
     for (int d = 0; d < plan->n_devices; d++) {
-        const oly_slot *s = &plan->slots[oly_cell_slot(plan, w[d].out_base)];
         int64_t lines = 1;
+        if (!w[d].has_work)
+            continue;
+        const oly_slot *s = &plan->slots[oly_cell_slot(plan, w[d].out_base)];
         for (int e = 0; e + 1 < w[d].task.out.rank; e++)
             lines *= w[d].task.out.extent[e];
-        if (w[d].has_work && lines > 1 && (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->last > last->number))
+        if (lines > 1 && (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->last > last->number))
             return false;
     }
     return true;
@@ -183,7 +193,7 @@ static void keep(oly_plan *plan, const chain *c, int n, int begin, int end)
 /* How many steps from k on are a chain of this kind on all devices of this process that compute them; less than 2: none. */
 static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
 {
-    int n = candidates(b, k, c->kind);
+    int n = candidates(plan, b, k, c->kind);
     bool computes = false;
     for (int d = 0; d < plan->n_devices && n > 1; d++) {
         bool works = false;
@@ -206,11 +216,11 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
     return computes ? n : 0;
 }
 
-static bool has_lookups(const oly_step *first, int n)
+static bool has_lookups(const oly_plan *plan, const oly_step *first, int n)
 {
     bool any = false;
     for (int j = 0; j < n; j++)
-        any = any || oly_looks_up(&first[j]);
+        any = any || looks_up(plan, &first[j]);
     return any;
 }
 
@@ -223,7 +233,7 @@ static int longest_at(const oly_plan *plan, const oly_block *b, int k, oly_row_k
         oly_optimisation name = by == OLY_ROWS_KEPT ? OLY_OPTIMISATION_ROW_CHAINS : OLY_OPTIMISATION_LOOKUP_CHAINS;
         bool enabled = oly_enabled(name) && (by == OLY_ROWS_KEPT || oly_facts_now()->one_memory);
         int n = enabled ? length_at(plan, b, k, &c) : 0;
-        if (n > longest && (by == OLY_ROWS_KEPT || has_lookups(&b->steps[k], n))) {
+        if (n > longest && (by == OLY_ROWS_KEPT || has_lookups(plan, &b->steps[k], n))) {
             longest = n;
             *kind = (oly_row_kind)by;
         }
@@ -235,7 +245,7 @@ static void chain_at(oly_plan *plan, const oly_block *b, int k)
 {
     oly_step *first = &b->steps[k];
     oly_row_kind kind;
-    if (first->chained || candidates(b, k, OLY_ROWS_LAST) < 2 ||
+    if (first->chained || candidates(plan, b, k, OLY_ROWS_LAST) < 2 ||
         first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
         return;
     int n = longest_at(plan, b, k, &kind);
