@@ -220,8 +220,56 @@ static void drawn_programs(void **state)
     oly_finalize();
 }
 
+/* What only steps inside a branch read, after a group that reads the block where it is, is still copied. */
+typedef struct branching {
+    oly_sharding whole;
+    oly_array wide; /* the value that the branch reads */
+} branching;
+
+static void nothing(const oly_array *in, oly_array *out, void *user)
+{
+    const branching *b = user;
+    (void)in;
+    out[0] = oly_zeros_like(b->wide);
+}
+
+static void the_value(const oly_array *in, oly_array *out, void *user)
+{
+    const branching *b = user;
+    (void)in;
+    out[0] = b->wide;
+}
+
+static void branch_on_sum(const oly_array *in, oly_array *out, void *user)
+{
+    branching *b = user;
+    oly_array part = oly_reshard(oly_slice(in[0], "1:, :, :"), b->whole);
+    b->wide = oly_broadcast_to(part, oly_dim(part, 0), oly_dim(part, 1), 3);
+    oly_array sum = oly_astype(oly_fmod(oly_sum(oly_astype(b->wide, OLY_FLOAT32)), 1), OLY_INT32);
+    oly_cond(sum, nothing, the_value, OLY_IN(sum), 1, out, user);
+}
+
+static void branches_read_copies(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_direct_reads_least = 1;
+    OLY_SCOPE
+    {
+        static int32_t got[9 * 13 * 3];
+        oly_mesh mesh = oly_mesh_with_types(oly_make_mesh("x=8"), (oly_axis_type[]){OLY_AXIS_EXPLICIT});
+        branching b = {.whole = oly_named(mesh, "")};
+        oly_array x = oly_device_put(oly_reshape(oly_arange(10 * 13, OLY_INT32), 10, 13, 1), oly_named(mesh, "x"));
+        oly_array y = oly_apply(oly_jit(branch_on_sum, 1, 1, .user = &b), x);
+        assert_int_equal(oly_process_allgather(y, got, sizeof got), OLY_OK);
+        for (int k = 0; k < 9 * 13 * 3; k++)
+            assert_int_equal(got[k], 13 + k / 3);
+    }
+    oly_finalize();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_programs), cmocka_unit_test(branches_read_copies)};
     return CHECK_MAIN(tests);
 }

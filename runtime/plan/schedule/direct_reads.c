@@ -227,12 +227,20 @@ static bool is_known_move(const oly_step *s)
     return s->kind == OLY_STEP_MOVE && !s->second && !s->starts && known;
 }
 
+/* Does step j, or a step inside of it, come before the last use of the larger blocks, or is it that? A loop's or a branch's number follows those
+ * inside; parts of one step have the same number. */
+static bool may_use(const margins *m, int j)
+{
+    const oly_block *b = m->block;
+    int last = m->p->plan->slots[m->to].last;
+    return j < b->n_steps && (b->steps[j].number <= last || j == 0 || b->steps[j - 1].number < last);
+}
+
 /* The other steps that write into the larger blocks, before the first that reads them. */
 static bool find_writers(margins *m)
 {
     const oly_plan *plan = m->p->plan;
-    int last = plan->slots[m->to].last;
-    for (int j = 0; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
+    for (int j = 0; may_use(m, j); j++) {
         const oly_step *s = &m->block->steps[j];
         if (j == m->k || s->number < plan->slots[m->to].first)
             continue;
@@ -260,9 +268,8 @@ static bool is_writer(const margins *m, int step)
 static oly_status find_readers(margins *m, bool *found)
 {
     const oly_plan *plan = m->p->plan;
-    int last = plan->slots[m->to].last; /* at the latest */
     *found = false;
-    for (int j = m->k + 1; j < m->block->n_steps && m->block->steps[j].number <= last; j++) {
+    for (int j = m->k + 1; may_use(m, j); j++) {
         const oly_step *s = &m->block->steps[j];
         oly_effect x = oly_effect_on(plan, s, m->to);
         if (is_writer(m, j))
