@@ -117,7 +117,7 @@ static double chain_seconds(const oly_kernel_rates *r, const oly_plan *plan, con
 static double compute_seconds(const oly_kernel_rates *r, const oly_plan *plan, const oly_step *s)
 {
     bool fused = s->kind == OLY_STEP_REDUCE && s->prepared && s->prepared->fused;
-    bool computed = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE;
+    bool computed = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
     bool elsewhere = computed && s->prepared && s->prepared->phases == 0;
     if (s->prepared && s->prepared->blocks)
         return chain_seconds(r, plan, s);

@@ -277,7 +277,8 @@ oly_status oly_prepare_first(oly_plan *plan, const oly_step *s, oly_prepared *fi
         int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
         if (!chunks)
             return no_memory();
-        chunks[0] = s->kind == OLY_STEP_LOCAL ? oly_chunks_of_share(s, 0, phase, 1) : first->chunks[phase][0];
+        bool whole = s->kind == OLY_STEP_LOCAL && !first->blocks;
+        chunks[0] = whole ? oly_chunks_of_share(s, 0, phase, 1) : first->chunks[phase][0];
         first->total[phase] = chunks[0];
         first->chunks[phase] = chunks;
     }
