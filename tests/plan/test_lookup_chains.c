@@ -401,6 +401,43 @@ static void what_is_looked_up_may_be_donated(void **state)
         }
 }
 
+/* A loop whose devices do the same, with a chain that ends with the lookup. */
+static void follow(oly_array i, oly_array *c, void *user)
+{
+    (void)i;
+    (void)user;
+    c[0] = oly_take(c[0], oly_rem(oly_add(oly_mul(c[0], 5), 3), 1000), 0, "clip");
+}
+
+static void followed(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 3, follow, 1, out, NULL);
+}
+
+static void loops_are_run_once_for_all(void **state)
+{
+    enum { N = 1000 };
+    static int32_t x[N], next[N], got[N];
+    (void)state;
+    OLY_SCOPE
+    {
+        int64_t n = N;
+        for (int i = 0; i < N; i++)
+            x[i] = (i * 37 + 5) % N;
+        oly_array in = oly_device_put(oly_from_host(x, OLY_INT32, 1, &n), oly_named(oly_make_mesh("x=8"), ""));
+        oly_array out = oly_apply(oly_jit(followed, 1, 1), in);
+        assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+        for (int k = 0; k < 3; k++) {
+            for (int i = 0; i < N; i++)
+                next[i] = x[(x[i] * 5 + 3) % N];
+            memcpy(x, next, sizeof x);
+        }
+        assert_memory_equal(got, x, sizeof x);
+    }
+}
+
 static int open_with_chains(void **state)
 {
     oly_row_chains_least = 1;
@@ -419,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(loops_are_run_once_for_all, open_with_chains, close_with_chains),
     };
     return CHECK_MAIN(tests);
 }

@@ -10,7 +10,7 @@
 #include "plan/schedule/scheduler.h"
 #include <string.h>
 
-enum { MOST_READERS = 4, MOST_WRITERS = 8 };
+enum { MOST_READERS = 4, MOST_WRITERS = 8, MOST_MADE = 1 << 20 };
 int64_t oly_direct_reads_least = 1 << 18;
 
 /* What a part of a step costs besides its elements, and what each of its rows costs for each load, store and instruction; seconds. */
@@ -688,13 +688,19 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
     return replace(&m, made, copies, n_copies);
 }
 
+/* Each change makes the list of steps anew: of blocks of many thousands not everything is looked at, so that planning does not take seconds. */
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
-    for (int k = b->n_steps - 1; k >= 0; k--) { /* what is copied twice is then read where it was first */
+    int64_t made = 0;
+    for (int k = b->n_steps - 1; k >= 0 && made < MOST_MADE;
+         k--) { /* what is copied twice is then read where it was first */
         const oly_step *s = &b->steps[k];
+        bool divides = false;
         if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 &&
             !s->second && !s->starts)
-            OLY_TRY(read_directly(p, b, k, changed));
+            OLY_TRY(read_directly(p, b, k, &divides));
+        made += divides ? b->n_steps : 0;
+        *changed = *changed || divides;
     }
     return OLY_OK;
 }
