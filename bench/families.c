@@ -86,6 +86,20 @@ static oly_array distances(oly_array x, oly_array y)
     oly_array d = oly_sub(oly_expand_dims(x, 1), oly_expand_dims(y, 0));
     return oly_sqrt(oly_sum(oly_mul(d, d), OLY_AXES(2)));
 }
+/* Of listed neighbours: x [n, 3], i [n, k]. */
+static oly_array pair_forces(oly_array x, oly_array i)
+{
+    oly_array apart = oly_sub(oly_expand_dims(x, 1), oly_take(x, i, 0, "clip"));
+    oly_array square = oly_add(oly_sum(oly_mul(apart, apart), OLY_AXES(-1), .keepdims = true), 0.1);
+    return oly_sum(oly_div(apart, oly_mul(square, square)), OLY_AXES(1));
+}
+
+/* A sparse matrix whose rows have the same number of elements, at columns i. */
+static oly_array padded_product(oly_array elements, oly_array x, oly_array i)
+{
+    return oly_sum(oly_mul(elements, oly_take(x, i, 0, "clip")), OLY_AXES(1));
+}
+
 static oly_array forces(oly_array x)
 {
     oly_array d = oly_sub(oly_expand_dims(x, 1), oly_expand_dims(x, 0));

@@ -341,6 +341,12 @@ def distances(x, y):
     return xp.sqrt((d * d).sum(2))
 
 
+def pair_forces(x, i):
+    apart = x[:, None] - xp.take(x, i, 0)
+    square = xp.sum(apart * apart, -1, keepdims=True) + np.float32(0.1)
+    return xp.sum(apart / (square * square), 1)
+
+
 def forces(x):
     d = x[:, None] - x[None]
     r = (d * d).sum(2, keepdims=True) + np.float32(1e-3)
@@ -389,7 +395,8 @@ ROWS.update({
     "chains_gelu": only(lambda x: jax.nn.gelu(x)), "chains_silu": lambda x: x / (1 + xp.exp(-x)), "chains_softplus": lambda x: xp.logaddexp(x, np.float32(0)),
     "chains_clip": lambda x: xp.clip(x, -1, 1), "chains_nan_to_num": lambda x: xp.nan_to_num(x), "chains_floor_divide": lambda x, y: x // y,
     "chains_mod": lambda x, y: x % y, "rearranged_laplacian": lambda x: xp.roll(x, 1, 0) + xp.roll(x, -1, 0) + xp.roll(x, 1, 1) + xp.roll(x, -1, 1) - 4 * x,
-    "rearranged_diff": lambda x: xp.diff(x), "short_distances": distances, "short_forces": forces,
+    "rearranged_diff": lambda x: xp.diff(x), "short_distances": distances, "short_forces": forces, "gather_pairs": pair_forces,
+    "gather_padded_rows": lambda e, x, i: xp.sum(e * xp.take(x, i, 0), 1),
     "rearranged_pixels": lambda x: x.reshape(len(x), 16, 2, 2, 56, 56).transpose(0, 1, 4, 2, 5, 3).reshape(len(x), 16, 112, 112),
     "loops_recurrence": lambda x, w: sc(lambda c, w: xp.tanh(c @ w))(x, w), "loops_logistic_map": lambda x: sc(lambda c: np.float32(3.7) * c * (1 - c))(x),
     "whole_cumsum_gradient": grad_of(lambda x: sq(xp.cumsum(x))), "gather_gradient": grad_of(lambda x, i: sq(xp.take(x, i, 0))),

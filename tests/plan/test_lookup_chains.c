@@ -406,7 +406,7 @@ static void follow(oly_array i, oly_array *c, void *user)
 {
     (void)i;
     (void)user;
-    c[0] = oly_take(c[0], oly_rem(oly_add(oly_mul(c[0], 5), 3), 1000), 0, "clip");
+    c[0] = oly_take(c[0], oly_rem(oly_add(oly_mul(c[0], 5), 3), 40), 0, "clip");
 }
 
 static void followed(const oly_array *in, oly_array *out, void *user)
@@ -418,7 +418,7 @@ static void followed(const oly_array *in, oly_array *out, void *user)
 
 static void loops_are_run_once_for_all(void **state)
 {
-    enum { N = 1000 };
+    enum { N = 40 };
     static int32_t x[N], next[N], got[N];
     (void)state;
     OLY_SCOPE
