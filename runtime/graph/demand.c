@@ -54,12 +54,13 @@ static bool narrows(const oly_node *slice)
            (2 * oly_type_size(&slice->type) <= oly_type_size(&x->type) || of_slices(x, &left));
 }
 
-/* Makes a slice of a slice one of its operand. */
-static void add_slice(oly_params *slice, int rank, const oly_params *operand)
+/* Makes a slice of a slice, with this result, one of its operand. One of nothing may have begun where the operand's operand has no element. */
+static void add_slice(oly_params *slice, const oly_type *result, const oly_params *operand)
 {
-    for (int d = 0; d < rank; d++) {
-        slice->start[d] = operand->start[d] + slice->start[d] * operand->step[d];
-        slice->step[d] *= operand->step[d];
+    for (int d = 0; d < result->rank; d++) {
+        bool empty = result->shape[d] == 0;
+        slice->start[d] = empty ? 0 : operand->start[d] + slice->start[d] * operand->step[d];
+        slice->step[d] = empty ? 1 : slice->step[d] * operand->step[d];
     }
 }
 
@@ -73,7 +74,7 @@ static oly_status slice_of(oly_graph *g, const oly_node *slice, oly_node *x, oly
         memcpy(params.shape, slice->type.shape, sizeof params.shape[0] * (size_t)slice->type.rank);
     }
     if (again)
-        add_slice(&params, slice->type.rank, &x->params);
+        add_slice(&params, &slice->type, &x->params);
     OLY_TRY(oly_graph_add(g, number ? x->op : slice->op, 1, number || again ? x->in : &x, &params, made));
     if (again && x->n_uses == 1)
         x->in[0]->n_uses--;
@@ -89,7 +90,7 @@ static oly_status join_slices(oly_graph *g, oly_node *slice)
         x->type.mesh)
         return OLY_OK;
     oly_params params = slice->params;
-    add_slice(&params, slice->type.rank, &x->params);
+    add_slice(&params, &slice->type, &x->params);
     OLY_TRY(oly_graph_add(g, slice->op, 1, x->in, &params, &made));
     x->in[0]->n_uses--;
     x->n_uses--;

@@ -96,11 +96,32 @@ static void random_programs_have_the_values_of_plain_ones(void **state)
     assert_true(fewer > PROGRAMS / 10);
 }
 
+/* Slices of slices that have nothing left, beyond the array that the first one is of. */
+static void nothing_left(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_slice(oly_slice(in[0], "1::2"), "1024:");
+    out[1] = oly_slice(oly_slice(oly_slice(in[0], "::-3"), "600:"), "83:");
+}
+
+static void slices_may_be_empty(void **state)
+{
+    (void)state;
+    OLY_SCOPE
+    {
+        oly_array out[2] = {NULL}, in = numbers("x", 1);
+        assert_int_equal(oly_call(oly_jit(nothing_left, 1, 2), OLY_IN(in), OLY_OUT(out[0], out[1])), OLY_OK);
+        assert_int_equal(oly_dim(out[0], 0), 0);
+        assert_int_equal(oly_dim(out[1], 0), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_halo_comes_that_nobody_reads, check_start, check_finish),
         cmocka_unit_test_setup_teardown(random_programs_have_the_values_of_plain_ones, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(slices_may_be_empty, check_start, check_finish),
     };
     return CHECK_MAIN(tests);
 }
