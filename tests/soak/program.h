@@ -307,6 +307,8 @@ typedef struct outcome {
 outcome run_program(program *p);
 outcome plan_program(program *p); /* the same without comparing values: there may be none (OLYMPUS_SIMULATE) */
 void compare_value(const program *p, int v, oly_array x, outcome *result);
+void agree_on_value(
+    outcome *o); /* together.c: all ranks get that of the first that failed, so that nobody waits for it */
 
 /* -- shrinking and printing: shrink.c, print.c ------------------------------------------------------------------------------------- */
 typedef bool attempt(program *p, outcome *o); /* runs it; false: the time is over (child.h) */

@@ -7,6 +7,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void agree_on_value(outcome *o)
+{
+    int rank, first, ranks, started, ended;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (!started || ended)
+        return;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int mine = o->failed ? rank : ranks;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < ranks)
+        MPI_Bcast(o, (int)sizeof *o, MPI_BYTE, first, MPI_COMM_WORLD);
+}
+
 void agree(outcome *o)
 {
     int rank, first, ranks;

@@ -310,12 +310,12 @@ static void coordinates(const oly_copy_work *own, int64_t offset, int64_t *at)
         at[d] -= origin[d];
 }
 
-/* The dimension of the larger block along which a load goes. */
+/* The dimension of the larger block along which a load goes; the device's own block may have one element in it. */
 static int dimension_of(const oly_copy_work *own, int64_t stride)
 {
     int64_t size = stride < 0 ? -stride : stride;
     for (int d = 0; d < own->task.rank; d++)
-        if (own->task.extent[d] > 1 && own->task.to_stride[d] <= size)
+        if (own->task.to_stride[d] > 0 && own->task.to_stride[d] <= size)
             return d;
     return -1;
 }
