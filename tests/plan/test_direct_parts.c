@@ -252,7 +252,7 @@ static void branch_on_sum(const oly_array *in, oly_array *out, void *user)
 /* Each device's block is one row; a column of all of them, and the rows of another value backwards, are put together. */
 static void turn_all_but_one(const oly_array *in, oly_array *out, void *user)
 {
-    oly_sharding whole = user;
+    oly_sharding whole = *(const oly_sharding *)user;
     oly_array part = oly_reshard(oly_slice(oly_clip(in[0], 0, 99), "0:7, 0:3"), whole);
     out[0] = oly_update(oly_reshard(in[0], whole), "0:7, 2::-1", part);
 }
@@ -269,8 +269,9 @@ static void columns_of_blocks_of_a_row_are_copied(void **state)
         const char *name = "x";
         oly_mesh mesh =
             oly_mesh_with_types(oly_mesh_from_devices(1, &name, &n, devices), (oly_axis_type[]){OLY_AXIS_EXPLICIT});
+        oly_sharding whole = oly_named(mesh, "");
         oly_array x = oly_device_put(oly_reshape(oly_arange(7 * 4, OLY_INT32), 7, 4), oly_named(mesh, "x"));
-        oly_array y = oly_apply(oly_jit(turn_all_but_one, 1, 1, .user = oly_named(mesh, "")), x);
+        oly_array y = oly_apply(oly_jit(turn_all_but_one, 1, 1, .user = &whole), x);
         assert_int_equal(oly_process_allgather(y, got, sizeof got), OLY_OK);
         for (int k = 0; k < 7 * 4; k++)
             assert_int_equal(got[k], k % 4 == 3 ? k : k / 4 * 4 + 2 - k % 4);
