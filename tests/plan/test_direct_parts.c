@@ -279,6 +279,39 @@ static void columns_of_blocks_of_a_row_are_copied(void **state)
     oly_finalize();
 }
 
+/* Steps inside a loop may be numbered before those in front of it. */
+static oly_array is_low(const oly_array *c, void *user)
+{
+    (void)user;
+    return oly_lt(c[0], 3);
+}
+
+static void square_and_more(oly_array *c, void *user)
+{
+    oly_array x = *(const oly_array *)user;
+    c[1] = oly_add(oly_mul(x, x), x);
+    c[2] = c[0] = oly_add(c[0], 1);
+}
+
+static void loops_read_copies(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_direct_reads_least = 1;
+    OLY_SCOPE
+    {
+        static float got[10];
+        oly_array x = oly_device_put(oly_arange(10, OLY_FLOAT32), oly_named(oly_make_mesh("x=8,y=1"), "(y, x)"));
+        oly_array y = oly_device_put(oly_zeros(OLY_FLOAT32, 10), oly_named(oly_make_mesh("x=4,y=2"), "x"));
+        oly_array zero = oly_scalar(0, OLY_INT32), c[] = {zero, y, zero};
+        oly_while(is_low, square_and_more, 3, c, &x);
+        assert_int_equal(oly_process_allgather(c[1], got, sizeof got), OLY_OK);
+        for (int k = 0; k < 10; k++)
+            assert_true(got[k] == (float)(k * k + k));
+    }
+    oly_finalize();
+}
+
 static void branches_read_copies(void **state)
 {
     (void)state;
@@ -301,6 +334,7 @@ static void branches_read_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_programs), cmocka_unit_test(branches_read_copies),
-                                       cmocka_unit_test(columns_of_blocks_of_a_row_are_copied)};
+                                       cmocka_unit_test(columns_of_blocks_of_a_row_are_copied),
+                                       cmocka_unit_test(loops_read_copies)};
     return CHECK_MAIN(tests);
 }

@@ -21,6 +21,7 @@ typedef struct margins {
     oly_planner *p;
     oly_block *block;
     int k, from, to;                     /* the step; slots */
+    int last_nested;                     /* the last loop or branch of the block; -1: there is none */
     int n_readers, reader[MOST_READERS]; /* elementwise steps */
     int n_copiers, copier[MOST_READERS]; /* steps that copy, or send, parts of the larger blocks */
     int n_writers, writer[MOST_WRITERS]; /* other steps that write margins */
@@ -227,13 +228,11 @@ static bool is_known_move(const oly_step *s)
     return s->kind == OLY_STEP_MOVE && !s->second && !s->starts && known;
 }
 
-/* Does step j, or a step inside of it, come before the last use of the larger blocks, or is it that? A loop's or a branch's number follows those
- * inside; parts of one step have the same number. */
+/* May step j or one after it use the larger blocks? A loop or a branch may, whatever its number is: those of the steps inside were given before,
+ * and perhaps before those of steps in front of it. */
 static bool may_use(const margins *m, int j)
 {
-    const oly_block *b = m->block;
-    int last = m->p->plan->slots[m->to].last;
-    return j < b->n_steps && (b->steps[j].number <= last || j == 0 || b->steps[j - 1].number < last);
+    return j < m->block->n_steps && (j <= m->last_nested || m->block->steps[j].number <= m->p->plan->slots[m->to].last);
 }
 
 /* The other steps that write into the larger blocks, before the first that reads them. */
@@ -662,9 +661,17 @@ static bool pays(const margins *m)
     return bytes / oly_facts_now()->memory > 2 * seconds;
 }
 
+static int last_nested(const oly_block *b)
+{
+    int j = b->n_steps - 1;
+    while (j >= 0 && b->steps[j].kind != OLY_STEP_LOOP && b->steps[j].kind != OLY_STEP_BRANCH)
+        j--;
+    return j;
+}
+
 static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *changed)
 {
-    margins m = {.p = p, .block = b, .k = k};
+    margins m = {.p = p, .block = b, .k = k, .last_nested = last_nested(b)};
     bool found, fits = true, transfer = b->steps[k].transfer;
     oly_copy_work *copies;
     int n_copies;
