@@ -527,7 +527,7 @@ lint_programs = $(guards) $(tools) $(meets) $(awares) $(examples) $(bench)
 tidied        = $(patsubst %.c,$(BUILD)/lint/%.tidied,$(lint_library) $(lint_programs))
 $(lint_library:%.c=$(BUILD)/lint/%.tidied): lint_of = $(of_library) $(hdf5_cflags) -DOLY_HDF5_FILE=\"\" -DOLY_HDF5_PATH=\"\" \
                                                       -DOLY_BUILD_FOLDER=\"\" -isystem $(CUDA_HOME)/include
-$(lint_programs:%.c=$(BUILD)/lint/%.tidied): lint_of = $(crypto_cflags) $(pmix_cflags)
+$(lint_programs:%.c=$(BUILD)/lint/%.tidied): lint_of = $(crypto_cflags) $(pmix_cflags) -DOLYRUN_VERSION=\"\"
 $(BUILD)/lint/%.tidied: %.c .clang-tidy
 	@mkdir -p $(@D)
 	$(Q)clang-tidy --quiet $< -- $(lint_flags) $(lint_of) 2>/dev/null

@@ -42,7 +42,7 @@ typedef struct oly_prepared {
     bool first_only; /* chunks and copies are those of the first device alone */
     const struct oly_loop_once
         *loop_once;                 /* of a loop that the first device runs for all (loop_once.h); NULL: each runs it */
-    bool by_device; /* a loop that each device may run by itself (loop_by_device.h) */
+    bool by_device;                 /* a loop that each device may run by itself (loop_by_device.h) */
     struct oly_loop_replay *replay; /* of a loop whose iterations may be recorded (loop_replay.h); NULL: they may not */
     struct oly_speculation
         *speculation; /* of a loop whose iterations may begin early (speculation.h); NULL: none may */

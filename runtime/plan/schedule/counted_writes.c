@@ -296,5 +296,5 @@ static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 oly_status oly_write_counted(oly_planner *p)
 {
     return oly_enabled(OLY_OPTIMISATION_LOOP_ROWS) && oly_facts_now()->one_memory ? oly_pass_over_blocks(p, visit)
-                                                                                   : OLY_OK;
+                                                                                  : OLY_OK;
 }

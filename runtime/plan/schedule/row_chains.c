@@ -101,7 +101,8 @@ static void find_chain(const oly_plan *plan, const oly_block *b, int k, int devi
 {
     int n = candidates(plan, b, k, c->kind);
     c->n = c->n_operands = c->n_before = 0;
-    if (!oly_rows_of_steps(&b->steps[k], n, device, c->kind, &c->rows) || oly_rows_count(&c->rows) < (oly_row_chains_least > 1 ? LEAST_ROWS : 2))
+    if (!oly_rows_of_steps(&b->steps[k], n, device, c->kind, &c->rows) ||
+        oly_rows_count(&c->rows) < (oly_row_chains_least > 1 ? LEAST_ROWS : 2))
         return;
     while (c->n < n && add_step(plan, c, &b->steps[k + c->n], device))
         ;
