@@ -142,6 +142,7 @@ static number value_random(const row *r, const tensor *in, const int64_t *at)
         return __VA_ARGS__;                                                                                            \
     }
 #define CALL(name) static oly_array call_##name(const oly_array *in)
+/* clang-format off */
 CALL(bits)
 FROM(oly_random_bits_shape(in[0], TYPE, NULL, SHAPE))
 CALL(uniform)
@@ -155,12 +156,19 @@ FROM(oly_random_truncated_normal(in[0], TYPE, -1, 2, DIM(0), DIM(1)))
 CALL(bernoulli)
 FROM(oly_random_bernoulli(in[0], oly_scalar(0.25, OLY_FLOAT32), DIM(0), DIM(1)))
 CALL(gumbel)
-FROM(oly_random_gumbel(in[0], TYPE, DIM(0), DIM(1))) CALL(exponential)
-    FROM(oly_random_exponential(in[0], TYPE, DIM(0), DIM(1))) CALL(laplace)
-        FROM(oly_random_laplace(in[0], TYPE, DIM(0), DIM(1))) CALL(logistic)
-            FROM(oly_random_logistic(in[0], TYPE, DIM(0), DIM(1))) CALL(cauchy)
-                FROM(oly_random_cauchy(in[0], TYPE, DIM(0), DIM(1))) CALL(rademacher)
-                    FROM(oly_random_rademacher(in[0], TYPE, DIM(0), DIM(1))) CALL(randint)
+FROM(oly_random_gumbel(in[0], TYPE, DIM(0), DIM(1)))
+CALL(exponential)
+FROM(oly_random_exponential(in[0], TYPE, DIM(0), DIM(1)))
+CALL(laplace)
+FROM(oly_random_laplace(in[0], TYPE, DIM(0), DIM(1)))
+CALL(logistic)
+FROM(oly_random_logistic(in[0], TYPE, DIM(0), DIM(1)))
+CALL(cauchy)
+FROM(oly_random_cauchy(in[0], TYPE, DIM(0), DIM(1)))
+CALL(rademacher)
+FROM(oly_random_rademacher(in[0], TYPE, DIM(0), DIM(1)))
+/* clang-format on */
+CALL(randint)
 {
     int low = element_is_unsigned(TYPE) ? 0 : -3;
     return oly_random_randint(in[0], TYPE, low, low + 11, DIM(0), DIM(1));
