@@ -218,8 +218,8 @@ static void repeat(char *out, const char *row, size_t times, size_t bytes)
     }
 }
 
-/* Fewer rows of a few elements are copied one by one. */
-enum { FEW_ROWS = 16 };
+/* Rows of at most MOST_FEW elements are copied by loops that know their number; where one is repeated, up to MOST_REPEATED times. */
+enum { MOST_FEW = 7, MOST_REPEATED = 16 };
 
 /* As those of transpose.h. */
 static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, const sixteen *from, int64_t from_row)
@@ -229,7 +229,7 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
             to[c * to_row + r] = from[r * from_row + c];
 }
 
-/* Rows of a few elements: their number is known within each loop, so that a row needs no call and no loop of its own. */
+/* Such a loop: a row needs no call and no loop of its own. */
 #define FEW_COLUMNS(columns, to_row, to_column, from_row, from_column)                                                 \
     case columns:                                                                                                      \
         for (int64_t r = 0; r < rows; r++)                                                                             \
@@ -264,7 +264,7 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
     {                                                                                                                  \
         T *to = out;                                                                                                   \
         const T *from = in;                                                                                            \
-        if (row_stride == 0 && column_stride == 1 && (rows > FEW_ROWS || columns > 7)) {                               \
+        if (row_stride == 0 && column_stride == 1 && (rows > MOST_REPEATED || columns > MOST_FEW)) {                   \
             repeat(out, in, (size_t)rows, sizeof(T) * (size_t)columns);                                                \
             return;                                                                                                    \
         }                                                                                                              \

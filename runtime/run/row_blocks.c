@@ -104,12 +104,6 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes of a row of the operand; of what is looked up, none is known. */
-static int64_t used_of(const device_rows *v, const oly_row_operand *o)
-{
-    return o->whole ? 0 : v->rows.columns ? o->elements * o->bytes : o->high - o->low;
-}
-
 /* Bytes that the chain uses of a row, each memory counted once. */
 static int64_t used_of_row(const device_rows *v)
 {
@@ -118,7 +112,7 @@ static int64_t used_of_row(const device_rows *v)
         bool known = false;
         for (int j = 0; j < i; j++)
             known = known || v->operand[j].cell == v->operand[i].cell;
-        bytes += known ? 0 : used_of(v, &v->operand[i]);
+        bytes += known ? 0 : oly_row_used(&v->rows, &v->operand[i]);
     }
     return bytes > 0 ? bytes : 1;
 }
@@ -215,24 +209,12 @@ static bool is_in(const oly_row_blocks *r, int slot)
     return false;
 }
 
-/* Results of a lookup for each column. */
-static int64_t lines_of(const oly_local_operand *out)
-{
-    int64_t lines = 1;
-    for (int d = 0; d + 1 < out->rank; d++)
-        lines *= out->extent[d];
-    return lines;
-}
-
-/* Lookups write the columns of a block side by side, which is where they are only in memory that blocks take turns in. */
 static bool can_write_columns(const oly_plan *plan, const oly_step *first, const oly_row_blocks *r)
 {
     for (int k = 0; k < r->n && r->kind == OLY_ROWS_LAST; k++)
-        for (int d = 0; d < plan->n_devices; d++) {
-            const oly_local_work *w = &first[k].local.device[d];
-            if (oly_looks_up(&first[k], d) && lines_of(&w->task.out) > 1 && !is_in(r, oly_cell_slot(plan, w->out_base)))
+        for (int d = 0; d < plan->n_devices; d++)
+            if (oly_writes_lines(&first[k], d) && !is_in(r, oly_cell_slot(plan, first[k].local.device[d].out_base)))
                 return false;
-        }
     return true;
 }
 
@@ -272,8 +254,9 @@ void oly_row_blocks_traffic(const oly_plan *plan, const oly_row_blocks *r, int d
         for (int j = 0; j < i; j++)
             known = known || (v->operand[j].cell == o->cell && v->operand[j].writes == o->writes);
         if (!known && !own)
-            *(o->writes ? written : read) +=
-                o->whole ? (double)(o->high - o->low) : (double)used_of(v, o) * (double)oly_rows_count(&v->rows);
+            *(o->writes ? written : read) += o->whole
+                                                 ? (double)(o->high - o->low)
+                                                 : (double)oly_row_used(&v->rows, o) * (double)oly_rows_count(&v->rows);
     }
 }
 
@@ -427,7 +410,7 @@ static void run_lookup(const row_block *b, const oly_plan *plan, const oly_step 
     oly_local_operand in[OLY_ROW_OPERANDS];
     const void *from[OLY_ROW_OPERANDS];
     bool columns = b->chain->kind == OLY_ROWS_LAST,
-         all = columns && !takes_turns(b, plan, &o[t.n_in]) && lines_of(&t.out) > 1;
+         all = columns && !takes_turns(b, plan, &o[t.n_in]) && oly_writes_lines(s, b->device);
     if (all && b->first > 0)
         return;
     memcpy(in, t.in, sizeof *in * (size_t)t.n_in);

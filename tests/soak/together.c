@@ -24,19 +24,13 @@ void agree_on_value(outcome *o)
 
 void agree(outcome *o)
 {
-    int rank, first, ranks;
     if (!o->failed && oly_sync("compared") != OLY_OK) { /* others may be requesting values from this rank */
         o->failed = true;
         o->value = NOTHING;
         o->status = oly_last_status();
         snprintf(o->text, sizeof o->text, "oly_sync: %s", oly_last_error());
     }
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int mine = o->failed ? rank : ranks;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first < ranks)
-        MPI_Bcast(o, (int)sizeof *o, MPI_BYTE, first, MPI_COMM_WORLD);
+    agree_on_value(o);
 }
 
 bool attempt_together(program *p, outcome *o)

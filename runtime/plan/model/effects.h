@@ -14,4 +14,11 @@ typedef struct oly_effect {
     bool reads, writes;
 } oly_effect;
 oly_effect oly_effect_on(const oly_plan *plan, const oly_step *s, int slot);
+
+/* Are there steps inside it? Until steps are numbered anew (schedule_numbers.c) these may have lower numbers than steps in front of it, so that a
+ * slot's `last` does not tell whether it uses the slot. */
+static inline bool oly_has_blocks(const oly_step *s)
+{
+    return s->kind == OLY_STEP_LOOP || s->kind == OLY_STEP_BRANCH;
+}
 #endif

@@ -205,6 +205,20 @@ bool oly_rows_match(const oly_rows *rows, const oly_row_operand *a, const oly_ro
     return apart == 0 && row > 0 && a->low >= 0 && b->low >= 0 && a->high <= row && b->high <= row;
 }
 
+int64_t oly_row_used(const oly_rows *rows, const oly_row_operand *a)
+{
+    return a->whole ? 0 : rows->columns ? a->elements * a->bytes : a->high - a->low;
+}
+
+bool oly_writes_lines(const oly_step *s, int device)
+{
+    bool several = false;
+    const oly_local_operand *out = oly_looks_up(s, device) ? &s->local.device[device].task.out : NULL;
+    for (int d = 0; out && d + 1 < out->rank; d++)
+        several = several || out->extent[d] > 1;
+    return several;
+}
+
 int64_t oly_row_bytes(const oly_rows *rows, const oly_row_operand *a)
 {
     int64_t row = 0, next = 0;

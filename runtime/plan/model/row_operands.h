@@ -37,6 +37,11 @@ int oly_row_operands_of(const oly_step *s, int device, const oly_rows *rows, oly
 /* Do both, of which one or both are written and the second one begins so many bytes after the first, use memory of the same row only for
  * the same row? */
 bool oly_rows_match(const oly_rows *rows, const oly_row_operand *a, const oly_row_operand *b, int64_t apart);
+/* Bytes of a row that the operand uses; of what is looked up it is not known which: 0. */
+int64_t oly_row_used(const oly_rows *rows, const oly_row_operand *a);
+/* Does the device look up several results for each column? The kernel writes those side by side, which is their place only in memory that
+ * nothing but the chain uses. */
+bool oly_writes_lines(const oly_step *s, int device);
 /* Bytes from a row to the next, if that is the same between all of them; 0: it is not. */
 int64_t oly_row_bytes(const oly_rows *rows, const oly_row_operand *a);
 #endif

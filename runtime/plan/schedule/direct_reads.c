@@ -228,8 +228,7 @@ static bool is_known_move(const oly_step *s)
     return s->kind == OLY_STEP_MOVE && !s->second && !s->starts && known;
 }
 
-/* May step j or one after it use the larger blocks? A loop or a branch may, whatever its number is: those of the steps inside were given before,
- * and perhaps before those of steps in front of it. */
+/* May step j or one after it use the larger blocks? A loop or a branch may, whatever their last use seems to be (oly_has_blocks). */
 static bool may_use(const margins *m, int j)
 {
     return j < m->block->n_steps && (j <= m->last_nested || m->block->steps[j].number <= m->p->plan->slots[m->to].last);
@@ -664,7 +663,7 @@ static bool pays(const margins *m)
 static int last_nested(const oly_block *b)
 {
     int j = b->n_steps - 1;
-    while (j >= 0 && b->steps[j].kind != OLY_STEP_LOOP && b->steps[j].kind != OLY_STEP_BRANCH)
+    while (j >= 0 && !oly_has_blocks(&b->steps[j]))
         j--;
     return j;
 }
@@ -699,8 +698,8 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
     int64_t made = 0;
-    for (int k = b->n_steps - 1; k >= 0 && made < MOST_MADE;
-         k--) { /* what is copied twice is then read where it was first */
+    /* from the last to the first: what is copied twice is then read where it was first */
+    for (int k = b->n_steps - 1; k >= 0 && made < MOST_MADE; k--) {
         const oly_step *s = &b->steps[k];
         bool divides = false;
         if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 &&

@@ -181,14 +181,12 @@ static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_copy_
 
 /* -- the pass ---------------------------------------------------------------------------------------------------------------- */
 
-/* Is step k the last that uses the slot? To copies that were added to a step before, lives seem to end one step later. The steps inside a later
- * loop or branch may have lower numbers. */
+/* Is step k the last that uses the slot? To copies that were added to a step before, lives seem to end one step later. */
 static bool is_last(const oly_plan *plan, const oly_block *b, int k, int slot)
 {
     int last = plan->slots[slot].last, number = b->steps[k].number;
     for (int j = k + 1; j < b->n_steps; j++)
-        if ((b->steps[j].kind == OLY_STEP_LOOP || b->steps[j].kind == OLY_STEP_BRANCH) &&
-            uses_either(plan, &b->steps[j], slot, slot))
+        if (oly_has_blocks(&b->steps[j]) && uses_either(plan, &b->steps[j], slot, slot))
             return false;
     return last == number ||
            (last == number + 1 && (k + 1 == b->n_steps || !uses_either(plan, &b->steps[k + 1], slot, slot)));

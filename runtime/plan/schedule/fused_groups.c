@@ -99,31 +99,13 @@ oly_step *oly_group_before(const oly_plan *plan, const oly_block *b, int k, cons
 
 /* -- divided groups ----------------------------------------------------------------------------------------------------- */
 
-typedef struct written_slot {
-    int slot;
-    bool found;
-} written_slot;
-
-static void look_for_slot(void *context, int slot, bool writes)
-{
-    written_slot *w = context;
-    w->found = w->found || (writes && slot == w->slot);
-}
-
-static bool writes_slot(const oly_plan *plan, const oly_step *s, int slot)
-{
-    written_slot w = {.slot = slot};
-    oly_step_effects(plan, s, look_for_slot, &w);
-    return w.found;
-}
-
 int oly_group_parts_before(const oly_plan *plan, const oly_block *b, int k, int slot,
                            oly_step *parts[OLY_MOST_OPERAND_STEPS])
 {
     int n = 0, first = plan->slots[slot].first, others = 0;
     for (int j = k - 1; j >= 0 && b->steps[j].number >= first; j--) {
         oly_step *s = &b->steps[j];
-        if (!writes_slot(plan, s, slot)) {
+        if (!oly_effect_on(plan, s, slot).writes) {
             if (++others >= FAR)
                 return 0;
             continue;
@@ -131,7 +113,7 @@ int oly_group_parts_before(const oly_plan *plan, const oly_block *b, int k, int 
         if (s->kind != OLY_STEP_TILE || s->exchange || n == OLY_MOST_OPERAND_STEPS)
             return 0;
         for (int i = j + 1; i < k; i++)
-            if (!writes_slot(plan, &b->steps[i], slot) && !may_follow(plan, s, &b->steps[i]))
+            if (!oly_effect_on(plan, &b->steps[i], slot).writes && !may_follow(plan, s, &b->steps[i]))
                 return 0;
         parts[n++] = s;
     }

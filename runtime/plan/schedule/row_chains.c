@@ -8,8 +8,7 @@
  * so that what has been looked up is used while it is in cache. Their rows are the first dimension of the positions (neighbours of
  * particles), or the last one (fields of an unstructured mesh: columns).
  *
- * The executor for
- * CPUs does so (run/row_blocks.c); that for GPUs finds its chains itself (run/cuda/row_chains.c). Called by plan.c, after
+ * The executor for CPUs does so (run/row_blocks.c); that for GPUs finds its chains itself (run/cuda/row_chains.c). Called by plan.c, after
  * fused_reductions.c and before memory is assigned. */
 #include "plan/schedule/schedule.h"
 #include "core/facts.h"
@@ -21,7 +20,7 @@ enum {
     MOST_STEPS = 20,
     LONG_ROW = 64,            /* elements: shorter ones are not worth it */
     MOST_ROW_BYTES = 1 << 19, /* that the steps use of one row: more do not stay in cache */
-    LEAST_ROWS = 32,          /* so that there is work for threads */
+    LEAST_ROWS = 32,          /* so that there is work for threads; 2 where tests ask for chains of small arrays */
 };
 
 int64_t oly_row_chains_least = 1 << 21;
@@ -134,23 +133,19 @@ static bool pays(const oly_block *b, int k, int n, const chain *c)
             again =
                 again || (c->step[j] != c->step[i] && !are_fused(&b->steps[k + c->step[j]], &b->steps[k + c->step[i]]));
         }
-        bytes += known ? 0 : c->rows.columns ? o->elements * o->bytes : o->high - o->low;
+        bytes += known ? 0 : oly_row_used(&c->rows, o);
     }
     return again && bytes <= MOST_ROW_BYTES && bytes * oly_rows_count(&c->rows) >= oly_row_chains_least;
 }
 
-/* Columns of a lookup's results, of which each position has several, are in memory that only the chain uses: the kernel writes them side by side. */
+/* Are the results of a lookup of columns where its kernel can write them? */
 static bool is_kept_apart(const oly_plan *plan, const oly_step *lookup, const oly_step *last)
 {
-    const oly_local_work *w = lookup->local.device;
     for (int d = 0; d < plan->n_devices; d++) {
-        int64_t lines = 1;
-        if (!w[d].has_work)
+        if (!oly_writes_lines(lookup, d))
             continue;
-        const oly_slot *s = &plan->slots[oly_cell_slot(plan, w[d].out_base)];
-        for (int e = 0; e + 1 < w[d].task.out.rank; e++)
-            lines *= w[d].task.out.extent[e];
-        if (lines > 1 && (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->last > last->number))
+        const oly_slot *s = &plan->slots[oly_cell_slot(plan, lookup->local.device[d].out_base)];
+        if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->last > last->number)
             return false;
     }
     return true;
