@@ -211,12 +211,7 @@ static size_t result_of(program *p, const oly_array *in, bool donates, char *byt
         assert_int_equal(oly_call_arrays(f, IN, given, OUT, out), OLY_OK);
         oly_block_until_ready(out[0]);
         *chains = oly_counted(&oly_device_counted.row_chains) - before;
-        for (int k = 0; k < OUT; k++) {
-            size_t size = (size_t)oly_size(out[k]) * oly_dtype_size(oly_dtype_of(out[k]));
-            assert_true(total + size <= MOST);
-            assert_int_equal(oly_process_allgather(out[k], bytes + total, size), OLY_OK);
-            total += size;
-        }
+        total = check_bytes_of(OUT, out, bytes, MOST);
     }
     return total;
 }

@@ -263,7 +263,6 @@ static size_t result_of(program *p, const oly_array *in, bool donates, char *byt
 {
     oly_array out[MOST_OUT] = {0}, x = donates ? oly_mul(in[0], 1) : in[0];
     oly_fn f = oly_jit(run, 4, MOST_OUT, .user = p);
-    size_t total = 0;
     seed = p->seed + 2;
     n_rows = n_placed = 0;
     if (donates) {
@@ -274,13 +273,7 @@ static size_t result_of(program *p, const oly_array *in, bool donates, char *byt
     }
     p->rows = n_rows;
     p->placed = n_placed; /* fetching makes other plans */
-    for (int k = 0; k < MOST_OUT; k++) {
-        size_t size = (size_t)oly_size(out[k]) * oly_dtype_size(oly_dtype_of(out[k]));
-        assert_true(total + size <= MOST);
-        assert_int_equal(oly_process_allgather(out[k], bytes + total, size), OLY_OK);
-        total += size;
-    }
-    return total;
+    return check_bytes_of(MOST_OUT, out, bytes, MOST);
 }
 
 static program drawn(void)

@@ -95,6 +95,18 @@ void check_near(oly_array got, int n, const double *wanted)
             fail_msg("element %d is %g, expected %g", k, (double)values[k], wanted[k]);
 }
 
+size_t check_bytes_of(int n, const oly_array *x, char *bytes, size_t most)
+{
+    size_t total = 0;
+    for (int k = 0; k < n; k++) {
+        size_t size = (size_t)oly_size(x[k]) * oly_dtype_size(oly_dtype_of(x[k]));
+        assert_true(total + size <= most);
+        assert_int_equal(oly_process_allgather(x[k], bytes + total, size), OLY_OK);
+        total += size;
+    }
+    return total;
+}
+
 void check_type(oly_array x, const char *wanted)
 {
     char type[256];

@@ -28,6 +28,8 @@ void check_refused(oly_array result, oly_status status, const char *text, const 
 void check_near(oly_array got, int n, const double *wanted);
 #define CHECK_NEAR(got, ...)                                                                                           \
     check_near(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
+/* The elements of n values one after the other, gathered from all processes: how many bytes, at most `most`. */
+size_t check_bytes_of(int n, const oly_array *x, char *bytes, size_t most);
 /* Checks the type of a value as oly_typeof prints it. */
 void check_type(oly_array x, const char *wanted);
 #endif
