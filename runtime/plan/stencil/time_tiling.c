@@ -118,13 +118,24 @@ static bool fits_blocks(const lowering *w, const oly_tiling_pass *pass)
     return true;
 }
 
+/* Does a step read farther than a field is long? Then its parts are no neighbours but numbers of another kind (the components of a state
+ * vector), and margins would be computed for positions that do not exist. */
+static bool reads_farther(const lowering *w, const oly_tiling_pass *step)
+{
+    for (int d = 0; d < w->layout.rank; d++)
+        if (step->field_hi[d] - step->field_lo[d] >= w->layout.shape[d])
+            return true;
+    return false;
+}
+
 /* Chooses the cheapest candidate whose margins are no wider than a block and which does not bring many more bytes than
- * single steps. */
-static oly_status choose_steps(lowering *w)
+ * single steps. *suits: false if a step reads too far. */
+static oly_status choose_steps(lowering *w, bool *suits)
 {
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     oly_tiling *m = w->tiling;
     double best = -1, single = 0;
+    *suits = true;
     if (oly_halo_steps()) {
         int64_t steps = oly_halo_steps() < w->count ? oly_halo_steps() : w->count;
         OLY_TRY(oly_tiling_unroll(w->p, &m->form, (int)steps, false, &m->pass));
@@ -136,6 +147,10 @@ static oly_status choose_steps(lowering *w)
         int64_t tile[OLY_TILING_RANK];
         int steps = candidates[k];
         OLY_TRY(oly_tiling_unroll(w->p, &m->form, steps, true, &pass));
+        if (k == 0 && reads_farther(w, &pass)) {
+            *suits = false;
+            return OLY_OK;
+        }
         exchange_cost x = cost_of_exchange(w, &pass);
         double a_step = oly_tiling_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
         if (k > 0 && (!fits_blocks(w, &pass) || x.bytes > 2 * single * steps))
@@ -667,9 +682,10 @@ oly_status oly_lower_time_tiling(oly_planner *p, oly_frame *f, oly_node *n, bool
     if (!alike)
         return OLY_OK;
     OLY_TRY(find_cuts(&w));
-    *done = true;
     w.tiling->lower = n->params.lower;
-    OLY_TRY(choose_steps(&w));
+    OLY_TRY(choose_steps(&w, done));
+    if (!*done)
+        return OLY_OK;
     if (w.count % w.tiling->pass.steps)
         OLY_TRY(oly_tiling_unroll(p, &w.tiling->form, (int)(w.count % w.tiling->pass.steps), false, &w.tiling->first));
     OLY_TRY(find_regions(&w));
