@@ -69,6 +69,25 @@ static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_c
     return end > begin;
 }
 
+/* Rows of a few lines of cache, with others between them: the processor does not guess where the next one is. */
+enum { LINE = 64, MOST_LINES = 16, ROWS_AHEAD = 8 };
+
+static bool lie_apart(int64_t columns, int64_t from_row, size_t bytes)
+{
+    int64_t row = columns * (int64_t)bytes;
+    return row >= LINE && row <= MOST_LINES * LINE && size_of_stride(from_row) * (int64_t)bytes >= row + LINE;
+}
+
+static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, const char *from, int64_t from_row)
+{
+    for (int64_t r = 0; r < rows; r++, to += to_row, from += from_row) {
+        if (r + ROWS_AHEAD < rows)
+            for (size_t b = 0; b < bytes; b += LINE)
+                __builtin_prefetch(from + ROWS_AHEAD * from_row + b, 0);
+        memcpy(to, from, bytes);
+    }
+}
+
 /* Two dimensions: rows and columns. */
 #define PLANES(size, T)                                                                                                \
     static void row_##size(int64_t n, T *to, int64_t to_stride, const T *from, int64_t from_stride)                    \
@@ -89,6 +108,11 @@ static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_c
     static void rows_##size(int64_t rows, int64_t columns, T *to, int64_t to_row, int64_t to_column, const T *from,    \
                             int64_t from_row, int64_t from_column)                                                     \
     {                                                                                                                  \
+        if (to_column == 1 && from_column == 1 && lie_apart(columns, from_row, sizeof(T))) {                           \
+            copy_apart(rows, (size_t)columns * sizeof(T), (char *)to, to_row * (int64_t)sizeof(T), (const char *)from, \
+                       from_row * (int64_t)sizeof(T));                                                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t r = 0; r < rows; r++)                                                                             \
             row_##size(columns, to + r * to_row, to_column, from + r * from_row, from_column);                         \
     }                                                                                                                  \

@@ -158,6 +158,9 @@ oly_status oly_graph_before_reshapes(oly_graph *g, oly_node *x, const oly_node *
 /* Moves reversals through what commutes with them where fewer values are reversed then, in bodies too. Needs and leaves
  * a pruned graph. Sums over a reversed dimension then begin at its other end. */
 oly_status oly_graph_flip(oly_graph *g);
+/* Arrays that are concatenated from parts and sliced into the same parts again, through elementwise operations and as carries of loops, are
+ * computed part by part and never put together, in bodies too. Needs a pruned graph and leaves one. */
+oly_status oly_graph_separate(oly_graph *g);
 /* Values that are computed in the same way from the same values become one, in bodies too. Needs a pruned graph and leaves one. */
 oly_status oly_graph_share(oly_graph *g);
 /* Where only a slice of an elementwise result is read, computes only that, in bodies too. Needs a pruned graph and leaves one. */

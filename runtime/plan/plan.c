@@ -461,6 +461,8 @@ void (*oly_plan_damage)(oly_plan *plan);
 static oly_status rewrite(oly_planner *p)
 {
     oly_graph *g = p->plan->graph;
+    if (oly_enabled(OLY_OPTIMISATION_COMPONENTS))
+        OLY_TRY(oly_graph_separate(g));
     if (oly_enabled(OLY_OPTIMISATION_CANCEL_REARRANGEMENTS))
         OLY_TRY(oly_graph_cancel_rearrangements(g));
     if (oly_enabled(OLY_OPTIMISATION_FLIP_PROPAGATION))

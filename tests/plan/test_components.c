@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run: ranks=1,2 devices=8  Arrays that are put together and taken apart again, such as the state of a system of equations, are computed part
+ * by part: values have the bits of the plain evaluation, and the carry of a loop becomes several. COMPONENTS=n: of the first random
+ * program. */
+#include "check.h"
+#include "check_session.h"
+#include "compare_pass.h"
+#include <olympus.h>
+
+enum { LENGTH = 96, MOST_COMPONENTS = 4, STAGES = 4, PROGRAMS = 60 };
+
+static uint64_t seed;
+
+static int draw(int n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)(seed >> 33) % n;
+}
+
+/* What a random program does. */
+typedef struct shape_of_state {
+    int n, along;               /* components, and the dimension along which they are */
+    int width[MOST_COMPONENTS]; /* elements of each in it */
+    bool stacked;               /* by oly_stack and oly_index_in_dim; else by oly_concatenate and oly_slice_in_dim */
+} shape_of_state;
+
+static int width_of(const shape_of_state *s, int k)
+{
+    return s->stacked ? 1 : s->width[k];
+}
+
+static int begin_of(const shape_of_state *s, int k)
+{
+    int begin = 0;
+    for (int j = 0; j < k; j++)
+        begin += width_of(s, j);
+    return begin;
+}
+
+static oly_array component(const shape_of_state *s, oly_array x, int k)
+{
+    if (s->stacked)
+        return oly_index_in_dim(x, k, s->along);
+    return oly_slice_in_dim(x, begin_of(s, k), begin_of(s, k + 1), 1, s->along);
+}
+
+static oly_array together(const shape_of_state *s, const oly_array *parts)
+{
+    return s->stacked ? oly_stack_n(s->n, parts, s->along) : oly_concatenate_n(s->n, parts, s->along);
+}
+
+/* A number for each element of a component, of another component: of the same shape, or reduced to one number. */
+static oly_array other(const shape_of_state *s, const oly_array *c, int k)
+{
+    int j = draw(s->n);
+    return width_of(s, j) == width_of(s, k) ? c[j] : oly_mean(c[j]);
+}
+
+/* The right-hand side: each component from some of the others. */
+static oly_array slope(const shape_of_state *s, oly_array x)
+{
+    oly_array c[MOST_COMPONENTS], made[MOST_COMPONENTS];
+    for (int k = 0; k < s->n; k++)
+        c[k] = component(s, x, k);
+    for (int k = 0; k < s->n; k++) {
+        oly_array y = oly_mul(0.25, oly_sub(other(s, c, k), c[k]));
+        int shift = draw(3) - 1, far = oly_rank(y) - 1;
+        switch (draw(5)) {
+        case 0: y = oly_add(y, oly_mul(0.5, other(s, c, k))); break;
+        case 1: y = oly_tanh(oly_add(oly_mul(y, other(s, c, k)), 0.125)); break;
+        case 2: y = oly_fmax(y, oly_mul(0.5, oly_roll(y, shift, far))); break;
+        case 3: y = oly_where(oly_gt(y, 0), y, oly_neg(c[k])); break;
+        default: break;
+        }
+        made[k] = y;
+    }
+    return together(s, made);
+}
+
+/* One step of a method with several stages; some programs read the whole, or neighbours across parts, too. */
+static oly_array step(const shape_of_state *s, oly_array x)
+{
+    oly_array sum = NULL, at = x;
+    int stages = 1 + draw(STAGES);
+    for (int k = 0; k < stages; k++) {
+        oly_array slopes = slope(s, at);
+        sum = sum ? oly_add(sum, oly_mul(1.0 + draw(2), slopes)) : slopes;
+        at = oly_add(x, oly_mul(0.25, slopes));
+        if (draw(8) == 0)
+            at = oly_sub(at, oly_mul(0.01, oly_max(at)));
+        if (draw(12) == 0)
+            at = oly_fmin(at, oly_roll(at, 1, s->along));
+    }
+    return draw(4) ? oly_add(x, oly_mul(0.1, sum)) : oly_mul(0.5, oly_add(x, at));
+}
+
+static void in_loop(oly_array i, oly_array *carry, void *user)
+{
+    uint64_t before = seed;
+    const shape_of_state *s = user;
+    oly_array next = step(s, carry[0]);
+    carry[1] = oly_add(carry[1], oly_mul(oly_astype(i, OLY_FLOAT32), oly_sum(carry[0])));
+    carry[0] = next;
+    if (s->width[0] & 1) /* else the second carry follows the first one step later */
+        carry[2] = oly_add(oly_mul(0.5, carry[2]), next);
+    else
+        carry[2] = carry[0];
+    seed = before;
+}
+
+static void in_scan(oly_array *carry, const oly_array *x, oly_array *y, void *user)
+{
+    uint64_t before = seed;
+    carry[0] = oly_add(step(user, carry[0]), x[0]);
+    y[0] = component(user, carry[0], 0);
+    seed = before;
+}
+
+static oly_array shortened(oly_array x)
+{
+    oly_array flat = oly_ravel(x);
+    return oly_size(flat) > COMPARE_PASS_LENGTH ? oly_slice_in_dim(flat, 0, COMPARE_PASS_LENGTH, 1, 0) : flat;
+}
+
+/* in[0]: the numbers of which the state is made. */
+static void random_program(const oly_array *in, oly_array *out, void *user)
+{
+    uint64_t before = seed;
+    seed = *(const uint64_t *)user;
+    shape_of_state s = {.n = 2 + draw(MOST_COMPONENTS - 1), .along = draw(2), .stacked = draw(2)};
+    for (int k = 0; k < s.n; k++)
+        s.width[k] = draw(2) ? 1 : 1 + draw(3);
+    oly_array parts[MOST_COMPONENTS];
+    for (int k = 0; k < s.n; k++) {
+        oly_array part = oly_mul(1.0 + 0.5 * k, in[0]);
+        int64_t wide[2] = {LENGTH, LENGTH};
+        wide[s.along] = s.width[k];
+        part = s.stacked ? part : oly_broadcast_to(oly_expand_dims(part, s.along), (int)wide[0], (int)wide[1]);
+        parts[k] = part;
+    }
+    oly_array x = together(&s, parts);
+    int how = draw(4);
+    if (how == 0) {
+        out[0] = step(&s, step(&s, x));
+    } else if (how == 1) {
+        oly_array xs = oly_mul(0.01, oly_iota(OLY_FLOAT32, 0, 5)), y;
+        oly_scan(5, draw(2), in_scan, 1, &x, 1, &xs, 1, &y, &s);
+        out[0] = x;
+        out[1] = shortened(y);
+    } else {
+        oly_array carry[3] = {x, oly_sum(x), x};
+        oly_fori(0, 1 + draw(6), in_loop, 3, carry, &s);
+        out[0] = oly_add(carry[0], carry[1]);
+        out[1] = shortened(carry[2]);
+    }
+    out[1] = how == 0 ? shortened(oly_mul(2, component(&s, out[0], 1))) : out[1];
+    out[0] = shortened(out[0]);
+    seed = before;
+}
+
+static void random_programs_have_the_values_of_plain_ones(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"x", "y", "(x,y)", ""};
+    int fewer = 0;
+    seed = getenv("COMPONENTS") ? strtoull(getenv("COMPONENTS"), NULL, 10) : 1;
+    for (int k = 0; k < PROGRAMS; k++)
+        OLY_SCOPE
+        {
+            static pass_outcome with, without;
+            if (getenv("COMPONENTS"))
+                print_message("seed %llu\n", (unsigned long long)seed);
+            oly_array in = compare_pass_numbers(specs[draw(4)], -1, LENGTH);
+            uint64_t program = (uint64_t)draw(1 << 30);
+            compare_pass(OLY_OPTIMISATION_COMPONENTS, random_program, &program, &in, 1, 2, &with, &without);
+            fewer += with.costs.scratch_bytes < without.costs.scratch_bytes;
+        }
+    assert_true(fewer > PROGRAMS / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(random_programs_have_the_values_of_plain_ones, check_start, check_finish),
+    };
+    return CHECK_MAIN(tests);
+}
