@@ -27,6 +27,8 @@ typedef struct separation {
     oly_node ***part;    /* [n] */
     oly_node **whole;    /* [n] the parts put together, once that is needed */
     oly_node **instead;  /* [n] of a slice: what it shows */
+    const oly_node *
+        *source; /* [n] of a loop's carry: the concatenation into whose parts it falls, as what it becomes does */
 } separation;
 
 static bool is_slice(const oly_node *n)
@@ -84,6 +86,18 @@ static int part_read(const oly_node *slice, const oly_node *concatenation)
     return -1;
 }
 
+/* Does a slice read all of dimension d? */
+static bool reads_all(const oly_node *slice, int d)
+{
+    return slice->params.start[d] == 0 && slice->params.step[d] == 1 &&
+           slice->type.shape[d] == slice->in[0]->type.shape[d];
+}
+
+static bool is_joined(const oly_node *n)
+{
+    return n->op == OLY_OP_concatenate && n->n_in <= MOST_OPERANDS && !n->type.mesh && !n->params.sharding;
+}
+
 /* -- which values fall into parts ---------------------------------------------------------------------------------------------- */
 
 static int root_of(separation *s, int k)
@@ -128,35 +142,80 @@ static void mark_elementwise(separation *s, const oly_node *n)
             join(s, n->index, n->in[j]->index);
 }
 
-static void mark(separation *s, const oly_node *n)
+/* So do slices along other dimensions, and concatenations along another one. */
+static void mark_along_others(separation *s, const oly_node *n)
 {
-    const oly_node *of = is_slice(n) ? s->of[n->in[0]->index] : NULL;
-    if (of) {
-        int root = root_of(s, n->in[0]->index), part = part_read(n, of);
-        s->read[root] |= part >= 0 ? 1u << part : 0;
-        s->crossed[root] = s->crossed[root] || part == -1;
-    } else if (has_parts(n)) {
-        s->of[n->index] = n;
-    } else if (is_elementwise(n)) {
-        mark_elementwise(s, n);
+    const oly_node *of = s->of[n->in[0]->index];
+    for (int j = 1; of && j < n->n_in; j++) {
+        const oly_node *its = s->of[n->in[j]->index];
+        of = its && same_parts(of, its) ? of : NULL;
     }
+    if (!of || (n->op == OLY_OP_concatenate && n->params.dimension == of->params.dimension))
+        return;
+    s->of[n->index] = of;
+    for (int j = 0; j < n->n_in; j++)
+        join(s, n->index, n->in[j]->index);
 }
 
-/* In a loop's body, what reads a carry reads what the carry becomes. */
+static void mark_slice(separation *s, const oly_node *slice)
+{
+    const oly_node *of = s->of[slice->in[0]->index];
+    int part = of ? part_read(slice, of) : -2, root = root_of(s, slice->in[0]->index);
+    if (part >= 0)
+        s->read[root] |= 1u << part;
+    else if (part == -1)
+        s->crossed[root] = true;
+    else if (of && reads_all(slice, of->params.dimension))
+        mark_along_others(s, slice);
+}
+
+static void mark(separation *s, const oly_node *n)
+{
+    s->of[n->index] = s->source[n->index];
+    if (is_slice(n))
+        mark_slice(s, n);
+    else if (is_joined(n))
+        mark_along_others(s, n);
+    else if (is_elementwise(n))
+        mark_elementwise(s, n);
+    if (!s->of[n->index] && has_parts(n))
+        s->of[n->index] = n;
+}
+
+static void mark_all(separation *s)
+{
+    for (int k = 0; k < s->n; k++) {
+        s->group[k] = k;
+        s->read[k] = 0;
+        s->crossed[k] = false;
+    }
+    for (int k = 0; k < s->n; k++)
+        mark(s, s->graph->nodes[k]);
+}
+
+/* In a loop's body a carry falls into the parts of what it becomes. */
 static void mark_carries(separation *s, const oly_node *loop)
 {
     const oly_graph *body = loop->params.body;
-    for (int k = 0; k < s->n; k++) {
-        const oly_node *slice = body->nodes[k];
-        for (int c = 0; is_slice(slice) && c < loop->params.n_carry; c++) {
-            const oly_node *next = body->outputs[c], *of = s->of[next->index];
-            if (slice->in[0] != body->inputs[1 + c] || !of)
-                continue;
-            int root = root_of(s, next->index), part = part_read(slice, of);
-            s->read[root] |= part >= 0 ? 1u << part : 0;
-            s->crossed[root] = s->crossed[root] || part == -1;
-        }
+    bool some = false, agree = true;
+    for (int c = 0; c < loop->params.n_carry; c++) {
+        const oly_node *carry = body->inputs[1 + c], *of = s->of[body->outputs[c]->index];
+        s->source[carry->index] = carry->type.mesh || loop->params.predicate == c + 1 ? NULL : of;
+        some = some || s->source[carry->index];
     }
+    if (!some)
+        return;
+    mark_all(s);
+    for (int c = 0; c < loop->params.n_carry; c++) {
+        const oly_node *carry = body->inputs[1 + c], *next = body->outputs[c], *of = s->source[carry->index];
+        agree = agree && (!of || (s->of[next->index] && same_parts(of, s->of[next->index])));
+        if (of && agree)
+            join(s, next->index, carry->index);
+    }
+    if (agree)
+        return;
+    memset(s->source, 0, sizeof *s->source * (size_t)s->n);
+    mark_all(s);
 }
 
 static bool is_separate(separation *s, const oly_node *n)
@@ -165,6 +224,12 @@ static bool is_separate(separation *s, const oly_node *n)
         return false;
     int root = root_of(s, n->index);
     return !s->crossed[root] && __builtin_popcount(s->read[root]) >= LEAST_READ;
+}
+
+/* Is there a whole in any case: the concatenation itself, a loop's carry? */
+static bool has_whole(const separation *s, const oly_node *n)
+{
+    return s->of[n->index] == n || s->source[n->index];
 }
 
 /* -- the parts ------------------------------------------------------------------------------------------------------------------- */
@@ -265,33 +330,65 @@ static oly_status operand_part(separation *s, oly_node *x, const oly_node *of, i
     return oly_graph_add(s->graph, x->op, 1, x->in, &params, made);
 }
 
-/* The parts of a value: those that are concatenated, or the operation on parts of its operands. */
+/* The parameters of a part of what is computed along other dimensions only. */
+static oly_params part_params(const oly_node *n, const oly_node *of, int64_t length)
+{
+    oly_params params = n->params;
+    int d = of->params.dimension;
+    if (is_slice(n))
+        params.shape[d] = length;
+    if (!are_thin(of))
+        return params;
+    if (n->op == OLY_OP_concatenate && params.dimension > d)
+        params.dimension--;
+    for (int e = d; is_slice(n) && e < n->type.rank; e++) {
+        bool last = e + 1 == n->type.rank;
+        params.shape[e] = last ? 0 : n->params.shape[e + 1];
+        params.start[e] = last ? 0 : n->params.start[e + 1];
+        params.step[e] = last ? 0 : n->params.step[e + 1];
+    }
+    params.rank -= is_slice(n);
+    return params;
+}
+
+/* Part k of a value: what is concatenated, a slice of a carry, or the operation on parts of its operands. */
+static oly_status value_part(separation *s, oly_node *n, int k, oly_node **made)
+{
+    const oly_node *of = s->of[n->index];
+    int d = of->params.dimension;
+    int64_t begin = begin_of(of, k), length = begin_of(of, k + 1) - begin;
+    oly_node *in[MOST_OPERANDS];
+    if (has_whole(s, n)) {
+        if (s->source[n->index])
+            OLY_TRY(slice_part(s->graph, n, d, begin, length, n->site, made));
+        else
+            *made = n->in[k];
+        return are_thin(of) ? thin(s->graph, made, d, n->site) : OLY_OK;
+    }
+    for (int j = 0; j < n->n_in; j++)
+        OLY_TRY(operand_part(s, n->in[j], of, k, n->site, &in[j]));
+    oly_params params = part_params(n, of, length);
+    OLY_TRY(oly_graph_add(s->graph, n->op, n->n_in, in, &params, made));
+    (*made)->site = n->site;
+    return OLY_OK;
+}
+
 static oly_status separate(separation *s, oly_node *n)
 {
     const oly_node *of = s->of[n->index];
-    oly_node *in[MOST_OPERANDS], **part = OLY_ARENA_NEW(&s->graph->arena, oly_node *, of->n_in);
+    oly_node **part = OLY_ARENA_NEW(&s->graph->arena, oly_node *, of->n_in);
     if (!part)
         return oly_out_of_memory(sizeof *part * (size_t)of->n_in, "the nodes of a graph");
     s->part[n->index] = part;
-    for (int k = 0; k < of->n_in; k++) {
-        if (n->op == OLY_OP_concatenate) {
-            part[k] = n->in[k];
-            if (are_thin(of))
-                OLY_TRY(thin(s->graph, &part[k], of->params.dimension, n->site));
-            continue;
-        }
-        for (int j = 0; j < n->n_in; j++)
-            OLY_TRY(operand_part(s, n->in[j], of, k, n->site, &in[j]));
-        OLY_TRY(oly_graph_add(s->graph, n->op, n->n_in, in, &n->params, &part[k]));
-        part[k]->site = n->site;
-    }
+    for (int k = 0; k < of->n_in; k++)
+        OLY_TRY(value_part(s, n, k, &part[k]));
     return OLY_OK;
 }
 
 static oly_status put_together(separation *s, oly_node **x)
 {
     oly_node *n = *x;
-    if (n->op == OLY_OP_concatenate || !is_separate(s, n))
+    if (!is_separate(s, n) || has_whole(s, n))
         return OLY_OK;
     const oly_node *of = s->of[n->index];
     oly_node **whole = &s->whole[n->index];
@@ -333,7 +430,7 @@ static oly_status visit(separation *s, oly_node *n)
     bool shows = is_slice(n) && is_separate(s, n->in[0]) && part_read(n, s->of[n->in[0]->index]) >= 0;
     if (shows)
         return show(s, n);
-    if (is_separate(s, n) && n->op != OLY_OP_concatenate)
+    if (is_separate(s, n) && !has_whole(s, n))
         return separate(s, n);
     for (int j = 0; j < n->n_in; j++) {
         if (n->in[j]->index < s->n && s->instead[n->in[j]->index])
@@ -355,11 +452,9 @@ static oly_status separate_values(oly_graph *g, const oly_node *loop, bool *any)
     OLY_ARENA_LIST(&g->arena, s.part, s.n);
     OLY_ARENA_LIST(&g->arena, s.whole, s.n);
     OLY_ARENA_LIST(&g->arena, s.instead, s.n);
+    OLY_ARENA_LIST(&g->arena, s.source, s.n);
     bool some = false;
-    for (int k = 0; k < s.n; k++) {
-        s.group[k] = k;
-        mark(&s, g->nodes[k]);
-    }
+    mark_all(&s);
     if (loop)
         mark_carries(&s, loop);
     for (int k = 0; k < s.n && !some; k++)

@@ -88,6 +88,8 @@ static oly_array step(const shape_of_state *s, oly_array x)
         at = oly_add(x, oly_mul(0.25, slopes));
         if (draw(8) == 0)
             at = oly_sub(at, oly_mul(0.01, oly_max(at)));
+        if (draw(4) == 0)
+            at = oly_fmin(at, oly_roll(at, 1, 1 - s->along));
         if (draw(12) == 0)
             at = oly_fmin(at, oly_roll(at, 1, s->along));
     }
