@@ -28,6 +28,7 @@
 #define LONG        2048  /* bytes of a row: some are fetched while others are computed */
 #define FEW         256   /* rows of which all are computed at once */
 #define TURNED      256   /* results whose elements are transposed together */
+#define FEWEST      8     /* adjacent results that are computed from where they are: fewer are copied, many at a time */
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
 typedef struct dims {
@@ -347,6 +348,7 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
     int64_t most = ROWS / (w->n * r->in_bytes) / 8 * 8;
     computed_rows computed = {begin, begin, most > 8 ? most : 8, window};
     int64_t k = begin, row_bytes = w->n * r->bytes, base = r->source ? 0 : offset_at(&r->kept, w->first);
+    const bool adjacent = last_stride(&r->kept) == 1 && even_length(&r->kept, w->first, w->n) == w->n;
     for (; k + 8 <= end; k += 8) {
         if (r->source) {
             const char *from = computed_row(r, w, &computed, k, end);
@@ -359,6 +361,9 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
             fetch_rows(from + 8 * stride, k + 16 <= end ? 8 : end - k - 8, stride, row_bytes);
             r->eight(w->n, leaf_place(r, &c), from, last_stride(sequence));
         } else {
+            if (adjacent && even_length(sequence, k, 16) == 16 && k + 16 <= end)
+                fetch_rows(r->in + (offset_at(sequence, k + 8) + base) * r->in_bytes, 8,
+                           last_stride(sequence) * r->in_bytes, w->n * r->in_bytes);
             for (int i = 0; i < 8; i++)
                 copy_row(r, sequence, w, k + i, rows + i * row_bytes);
             r->eight(w->n, leaf_place(r, &c), rows, w->n);
@@ -406,7 +411,7 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
             continue;
         }
         int64_t even = even_length(&r->kept, first, w.n);
-        if (last_stride(&r->kept) == 1 && even >= 16)
+        if (last_stride(&r->kept) == 1 && even >= FEWEST)
             w.n = even;
         w.dense = !r->widen && (w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n));
         (end - begin < SMALL ? chain_of_rows : tree_of_rows)(r, sequence, &w, begin, end,
