@@ -385,6 +385,8 @@ static bool has_fraction(int dtype)
 
 bool oly_avx2_knows(const oly_tile_instruction *c)
 {
+    if (c->op == OLY_TILE_shift_right_arithmetic)
+        return oly_element_bytes[c->dtype] < 8;
     if (c->op != OLY_TILE_convert)
         return true;
     if (has_fraction(c->dtype) && is_whole(c->to))

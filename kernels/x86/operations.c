@@ -75,6 +75,10 @@ uint32_t oly_x86_binary_op(int op, int dtype)
     case OLY_TILE_and: return X86_OP(1, 1, 0xdb);
     case OLY_TILE_or: return X86_OP(1, 1, 0xeb);
     case OLY_TILE_xor: return X86_OP(1, 1, 0xef);
+    /* by numbers of their own, and by the width or more as the formulas do; there are none of shorter elements */
+    case OLY_TILE_shift_left: return size >= 4 ? X86_OP(1, 2, 0x47) : 0;
+    case OLY_TILE_shift_right_logical: return size >= 4 ? X86_OP(1, 2, 0x45) : 0;
+    case OLY_TILE_shift_right_arithmetic: return size >= 4 ? X86_OP(1, 2, 0x46) : 0;
     default: return 0;
     }
 }

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, MULTIPLE = 64 };
+enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, MULTIPLE = 64, SHORT_ROW = 256 };
 
 enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
 
@@ -263,13 +263,14 @@ static entry *ready(const oly_tile_program *p, const oly_code_form *form, double
     return NULL;
 }
 
-/* One operation gains nothing: its kernel is such a loop already. */
-static bool may_gain(const oly_tile_program *p)
+/* One operation gains nothing, its kernel is such a loop already, unless rows are so short that calling it takes longer. */
+static bool may_gain(const oly_tile_program *p, const oly_tile_box *box)
 {
+    bool short_rows = box->rank > 1 && box->extent[box->rank - 1] <= SHORT_ROW;
     int operations = 0;
     for (int i = 0; i < p->n_instructions && operations < 2; i++)
         operations += p->instructions[i].op != OLY_TILE_splat && p->instructions[i].op != OLY_TILE_iota;
-    return operations >= 2;
+    return operations + short_rows >= 2;
 }
 
 /* -- chunks ----------------------------------------------------------------------------------------------------------------- */
@@ -384,7 +385,7 @@ static void run(const oly_tile_program *p, const oly_tile_box *box, const oly_ti
                 const oly_tile_operand *stores, int chunk, int n_chunks, oly_group_known *known)
 {
     double work = elements_of(box) * p->n_instructions / n_chunks;
-    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p) || !oly_code_available())
+    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p, box) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, chunk, n_chunks);
     else if (n_chunks == 1)
         run_box(p, box, loads, stores, work, known);
