@@ -105,7 +105,8 @@ static void add_unknown(random_case *c)
     static const uint16_t real[] = {OLY_TILE_exp, OLY_TILE_log,   OLY_TILE_sin, OLY_TILE_tanh,      OLY_TILE_sigmoid,
                                     OLY_TILE_tan, OLY_TILE_expm1, OLY_TILE_erf, OLY_TILE_round_away};
     static const uint16_t real_pair[] = {OLY_TILE_pow, OLY_TILE_atan2, OLY_TILE_rem, OLY_TILE_logaddexp};
-    static const uint16_t whole_pair[] = {OLY_TILE_rem, OLY_TILE_shift_left, OLY_TILE_shift_right_arithmetic};
+    static const uint16_t whole_pair[] = {OLY_TILE_rem, OLY_TILE_shift_left,
+                                          OLY_TILE_shift_right_arithmetic}; /* of short types */
     int dtype = a_type(c), x = of_type(c, dtype), y = of_type(c, dtype);
     bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, pair = draw(3) == 0;
     if (x < 0 || dtype == OLY_BOOL || (is_half(dtype) && pair))
@@ -114,7 +115,7 @@ static void add_unknown(random_case *c)
         add(c, pair ? real_pair[draw(COUNT(real_pair))] : real[draw(is_half(dtype) ? 5 : COUNT(real))], dtype, dtype, x,
             pair ? y : -1, -1);
     else if (pair)
-        add(c, whole_pair[draw(COUNT(whole_pair))], dtype, dtype, x, y, -1);
+        add(c, whole_pair[draw(oly_dtype_size((oly_dtype)dtype) < 4 ? COUNT(whole_pair) : 1)], dtype, dtype, x, y, -1);
     else
         add(c, OLY_TILE_population_count, dtype, dtype, x, -1, -1);
 }
@@ -123,6 +124,8 @@ static void add_operation(random_case *c)
 {
     static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max,
                                       OLY_TILE_min, OLY_TILE_and, OLY_TILE_or,  OLY_TILE_xor};
+    static const uint16_t shift[] = {OLY_TILE_shift_left, OLY_TILE_shift_right_logical,
+                                     OLY_TILE_shift_right_arithmetic};
     static const uint16_t test[] = {OLY_TILE_eq, OLY_TILE_ne, OLY_TILE_lt, OLY_TILE_le, OLY_TILE_gt, OLY_TILE_ge};
     static const uint16_t unary[] = {OLY_TILE_neg,   OLY_TILE_abs,  OLY_TILE_sign,  OLY_TILE_sqrt,
                                      OLY_TILE_floor, OLY_TILE_ceil, OLY_TILE_round, OLY_TILE_square};
@@ -142,6 +145,8 @@ static void add_operation(random_case *c)
         op = binary[draw(COUNT(binary))];
         if ((op == OLY_TILE_div && !real) || (op >= OLY_TILE_and && real) || (op == OLY_TILE_sub && truth))
             op = OLY_TILE_add;
+        if (!real && !truth && oly_dtype_size((oly_dtype)dtype) >= 4 && draw(3) == 0)
+            op = shift[draw(oly_dtype_size((oly_dtype)dtype) < 8 ? COUNT(shift) : 2)]; /* AVX2 has not the last */
         add(c, op, dtype, dtype, x, y, -1);
         break;
     case 3: add(c, test[draw(COUNT(test))], dtype, OLY_BOOL, x, y, -1); break;
