@@ -29,6 +29,7 @@ typedef struct separation {
     oly_node **instead;  /* [n] of a slice: what it shows */
     const oly_node *
         *source; /* [n] of a loop's carry: the concatenation into whose parts it falls, as what it becomes does */
+    int *beside; /* [n] an elementwise operation that also has an operand that falls into parts, + 1; 0: none */
 } separation;
 
 static bool is_slice(const oly_node *n)
@@ -140,6 +141,8 @@ static void mark_elementwise(separation *s, const oly_node *n)
     for (int j = 0; of && j < n->n_in; j++)
         if (s->of[n->in[j]->index])
             join(s, n->index, n->in[j]->index);
+        else
+            s->beside[n->in[j]->index] = n->index + 1;
 }
 
 /* So do slices along other dimensions, and concatenations along another one. */
@@ -182,15 +185,29 @@ static void mark(separation *s, const oly_node *n)
         s->of[n->index] = n;
 }
 
+/* What reads an array by parts would read so what is made of it and of what falls into these parts: the next state of a system. */
+static void mark_beside(separation *s, const oly_node *slice)
+{
+    int beside = is_slice(slice) && !s->of[slice->in[0]->index] ? s->beside[slice->in[0]->index] : 0;
+    if (!beside)
+        return;
+    int root = root_of(s, beside - 1), part = part_read(slice, s->of[beside - 1]);
+    s->read[root] |= part >= 0 ? 1u << part : 0;
+    s->crossed[root] = s->crossed[root] || part == -1;
+}
+
 static void mark_all(separation *s)
 {
     for (int k = 0; k < s->n; k++) {
         s->group[k] = k;
         s->read[k] = 0;
         s->crossed[k] = false;
+        s->beside[k] = 0;
     }
     for (int k = 0; k < s->n; k++)
         mark(s, s->graph->nodes[k]);
+    for (int k = 0; k < s->n; k++)
+        mark_beside(s, s->graph->nodes[k]);
 }
 
 /* In a loop's body a carry falls into the parts of what it becomes. */
@@ -453,6 +470,7 @@ static oly_status separate_values(oly_graph *g, const oly_node *loop, bool *any)
     OLY_ARENA_LIST(&g->arena, s.whole, s.n);
     OLY_ARENA_LIST(&g->arena, s.instead, s.n);
     OLY_ARENA_LIST(&g->arena, s.source, s.n);
+    OLY_ARENA_LIST(&g->arena, s.beside, s.n);
     bool some = false;
     mark_all(&s);
     if (loop)
