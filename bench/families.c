@@ -131,6 +131,26 @@ static oly_array logistic(oly_array x, int64_t n)
     oly_fori(0, n, logistic_step, 1, &x, NULL);
     return x;
 }
+/* Ten steps of Runge-Kutta's method of fourth order for n systems of three equations, stacked. */
+static oly_array lorenz_slope(oly_array s)
+{
+    oly_array x = oly_slice(s, "0:1"), y = oly_slice(s, "1:2"), z = oly_slice(s, "2:3");
+    return oly_concatenate(0, oly_mul(10, oly_sub(y, x)), oly_sub(oly_mul(x, oly_sub(28, z)), y),
+                           oly_sub(oly_mul(x, y), oly_mul(8. / 3, z)));
+}
+static void lorenz_step(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array s = c[0], k1 = lorenz_slope(s), k2 = lorenz_slope(oly_add(s, oly_mul(0.005, k1)));
+    oly_array k3 = lorenz_slope(oly_add(s, oly_mul(0.005, k2))), k4 = lorenz_slope(oly_add(s, oly_mul(0.01, k3)));
+    oly_array sum = oly_add(oly_add(k1, oly_mul(2, k2)), oly_add(oly_mul(2, k3), k4));
+    c[0] = oly_add(s, oly_mul(0.01 / 6, sum));
+}
+static oly_array lorenz(oly_array x)
+{
+    oly_fori(0, 10, lorenz_step, 1, &x, NULL);
+    return x;
+}
 static oly_array batchnorm(oly_array x)
 {
     oly_array mean = oly_mean(x, OLY_AXES(0, 2, 3), .keepdims = true),

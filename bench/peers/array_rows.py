@@ -371,8 +371,21 @@ def sc(f):
     return g
 
 
+def lorenz_slope(s):
+    x, y, z = s[0:1], s[1:2], s[2:3]
+    return xp.concatenate([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
+
+
+def lorenz(s):
+    k1 = lorenz_slope(s)
+    k2 = lorenz_slope(s + .005 * k1)
+    k3 = lorenz_slope(s + .005 * k2)
+    k4 = lorenz_slope(s + .01 * k3)
+    return s + .01 / 6 * (k1 + 2 * k2 + (2 * k3 + k4))
+
+
 ROWS.update({
-    "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
+    "loops_lorenz": loop(10, lorenz), "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
     "rows_sum_bf16": lambda x: x.sum(1), "columns_sum_f16": lambda x: x.sum(0), "rows_max_i8": lambda x: x.max(1),
     "columns_mean_f64": lambda x: x.mean(0), "whole_count": lambda x: (x > .5).sum(), "columns_cumsum_f64": lambda x: xp.cumsum(x, 0),
     "middle_cumsum": lambda x: xp.cumsum(x, 1), "whole_cumsum_i32": xp.cumsum, "gather_along_columns": lambda x, i: xp.take_along_axis(x, i, 0),
