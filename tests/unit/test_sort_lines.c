@@ -142,25 +142,27 @@ static void check_line(oly_dtype dtype, int form, int64_t n, bool reverse)
                  (int)n, reverse ? ", descending" : "");
 }
 
-/* Where the elements of `in` belong in the sorted line `out`, whose order is that of `ordered`. Elements at a distance of `apart`. */
-static void check_places(oly_dtype dtype, int form, int64_t n, int64_t apart, bool after)
+/* Where the elements of `in` belong in the sorted line `out`, whose order is that of `ordered`. Elements of the line at a distance of
+ * `apart`, those that are sought at one of `spread`. */
+static void check_places(oly_dtype dtype, int form, int64_t n, int64_t apart, int64_t spread, bool after, oly_dtype to)
 {
-    int64_t m = (n + apart - 1) / apart;
+    int64_t m = (n + apart - 1) / apart, sought = (n + spread - 1) / spread;
     oly_local_operand both[2] = {{.dtype = dtype, .rank = 1, .size = {m}, .extent = {m}, .stride = {apart}},
-                                 {.dtype = dtype, .rank = 1, .size = {n}, .extent = {n}, .stride = {1}}};
+                                 {.dtype = dtype, .rank = 1, .size = {sought}, .extent = {sought}, .stride = {spread}}};
     oly_local_task t = {.op = OLY_LOCAL_SEARCHSORTED, .n_in = 2, .in = both, .out = both[1], .reverse = after};
-    t.out.dtype = OLY_INT32;
-    run(&t, &out, position);
-    for (int64_t k = 0; k < n; k++) {
-        int32_t place = 0; /* both orders ascend: what belongs before element k is at the front */
-        for (int32_t step = 1 << 18; step > 0; step /= 2) {
+    t.out.dtype = to;
+    run(&t, &out, &expected);
+    for (int64_t k = 0; k < sought; k++) {
+        int64_t got = to == OLY_INT64 ? expected.i8[k] : expected.i4[k];
+        int32_t place = 0, element = (int32_t)(k * spread);
+        for (int32_t step = 1 << 18; step > 0; step /= 2) { /* what belongs before it is at the front of both orders */
             int64_t i = (int64_t)(place + step - 1) * apart;
-            if (i < n && (after ? !before(dtype, (int32_t)k, ordered[i]) : before(dtype, ordered[i], (int32_t)k)))
+            if (i < n && (after ? !before(dtype, element, ordered[i]) : before(dtype, ordered[i], element)))
                 place += step;
         }
-        if (position[k] != place)
+        if (got != place)
             fail_msg("%s: type %d, form %d, %d elements at a distance of %d: place %d, not %d", oly_kernels_isa(),
-                     (int)dtype, form, (int)n, (int)apart, (int)position[k], (int)place);
+                     (int)dtype, form, (int)n, (int)apart, (int)got, (int)place);
     }
 }
 
@@ -171,7 +173,8 @@ static void check_isa(void)
         for (int k = 0; k < 7; k++) {
             for (int64_t n = 1; n < 1100; n += n < 70 ? 1 : 1 + (int64_t)draw(90)) {
                 check_line(types[k], form, n, false);
-                check_places(types[k], form, n, 1 + (int64_t)draw(3), draw(2));
+                check_places(types[k], form, n, 1 + (int64_t)draw(3), 1 + (int64_t)draw(3), draw(2),
+                             draw(2) ? OLY_INT32 : OLY_INT64);
                 check_line(types[k], form, n, true);
             }
             check_line(types[k], form, (form + k) % 2 ? 65536 + (int64_t)draw(1000) : LONGEST - (int64_t)draw(100),
