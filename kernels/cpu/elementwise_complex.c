@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h):
- * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Products use the
- * plain formula, as in XLA (vector_math.h); quotients overflow only where the result does: those of complex64 are
- * computed in double, those of complex128 scaled (the compiler's). Order is by real part, then by imaginary part. */
+ * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Functions are those of
+ * complex_math.h, or the C library's. Products use the plain formula, as in XLA (vector_math.h); quotients overflow only
+ * where the result does: those of complex64 are computed in double, those of complex128 scaled (the compiler's). Order is
+ * by real part, then by imaginary part. */
 #include "table.h"
+#include "cpu/complex_math.h"
 #include "cpu/elementwise_complex.h"
-#include "cpu/vector_math.h"
 
 #define ELEMENTWISE_TABLE oly_elementwise_complex
 #define OLY_NEG(x)        (-(x))
 #define OLY_ABS(x)        BY_COMPLEX(magnitude, x)(x)
 #define OLY_SIGN(x)       BY_COMPLEX(sign, x)(x)
 #define OLY_EXP(x)        BY_COMPLEX(exponential, x)(x)
-#define OLY_LOG(x)        IN_LIBM(clog, x)(x)
-#define OLY_SQRT(x)       IN_LIBM(csqrt, x)(x)
+#define OLY_LOG(x)        BY_COMPLEX(logarithm, x)(x)
+#define OLY_SQRT(x)       BY_COMPLEX(root, x)(x)
 #define OLY_SIN(x)        IN_LIBM(csin, x)(x)
 #define OLY_COS(x)        IN_LIBM(ccos, x)(x)
 #define OLY_TANH(x)       IN_LIBM(ctanh, x)(x)
@@ -67,21 +68,10 @@
     {                                                                                                                  \
         return __real__ x == __real__ y ? __imag__ x <= __imag__ y : __real__ x <= __real__ y;                         \
     }
-COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpow, FMAF) /* a power in double: its exponent magnifies errors */
-COMPLEX_FORMULAS(c128, double, cabs, cexp, cpow, FMA)
+COMPLEX_FORMULAS(c64, float, magnitude_c64, cexpf, cpow, FMAF) /* a power in double: its exponent magnifies errors */
+COMPLEX_FORMULAS(c128, double, magnitude_c128, cexp, cpow, FMA)
 
-/* -- complex64 in double ---------------------------------------------------------------------------------------------- */
-static inline float magnitude_c64(float _Complex x)
-{
-    double a = __real__ x, b = __imag__ x, square = a * a + b * b; /* exact products: the same sum, fused or not */
-    bool infinite = (__builtin_fabs(a) == INFINITY) | (__builtin_fabs(b) == INFINITY); /* even beside NaN */
-    return (float)(infinite ? INFINITY : __builtin_sqrt(square));
-}
-static inline double magnitude_c128(double _Complex x)
-{
-    return cabs(x);
-}
-
+/* -- quotients and powers ---------------------------------------------------------------------------------------------- */
 static inline float _Complex quotient_c64(float _Complex x, float _Complex y)
 {
     double a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y, square = c * c + d * d;
@@ -90,17 +80,18 @@ static inline float _Complex quotient_c64(float _Complex x, float _Complex y)
     __imag__ q = (float)((b * c - a * d) / square);
     return q;
 }
-/* Where both parts are NaN the quotient may be infinite or zero: C's rules, by the compiler. */
-static inline bool is_unknown(float _Complex q)
-{
-    return (__real__ q != __real__ q) & (__imag__ q != __imag__ q);
-}
+/* Where both parts are NaN the quotient may be infinite or zero: C's rules, by the compiler; and powers are left to cpow. */
+#define IS_UNKNOWN(z) ((__real__(z) != __real__(z)) & (__imag__(z) != __imag__(z)))
 #define QUOTIENT_LOOPS_c64(s, T, R, name, value)                                                                       \
-    FAR_PAIR_LOOPS(s, T, name, quotient_c64(x, y), is_unknown(block[j]), x / y)
+    FAR_PAIR_LOOPS(s, T, name, quotient_c64(x, y), IS_UNKNOWN(block[j]), x / y)
 #define QUOTIENT_LOOPS_c128              PAIR_LOOPS
 #define QUOTIENT_LOOPS(s, T, R, name, v) QUOTIENT_LOOPS_##s(s, T, R, name, v)
 #define OLY_LOOPS_OF_div                 , QUOTIENT_LOOPS
+#define POWER_LOOPS(s, T, R, name, value)                                                                              \
+    FAR_PAIR_LOOPS(s, T, name, near_power_##s(x, y), IS_UNKNOWN(block[j]), pow_##s(x, y))
+#define OLY_LOOPS_OF_pow , POWER_LOOPS
 
+/* -- exponential ---------------------------------------------------------------------------------------------------- */
 #define NORMAL_EXP_F32 87.0f
 /* Exponential, sine and cosine rounded, then multiplied, as by the C library and by XLA: the last digits printed by JAX programs
  * depend on it. Where the exponential is not a normal float32 the product is rounded only. Where a part is not finite, or
@@ -116,21 +107,29 @@ static inline float _Complex exponential_c64(float _Complex x)
 }
 static inline double _Complex exponential_c128(double _Complex x)
 {
-    return cexp(x);
+    double e = exp_f64(__real__ x), b = __imag__ x;
+    return __builtin_complex(e * cosine_f64(b), e * sine_f64(b));
 }
-static inline bool is_far(float _Complex x)
+static inline bool is_far_c64(float _Complex x)
 {
     return !(__builtin_fabsf(__real__ x) < (float)INFINITY) | !(__builtin_fabsf(__imag__ x) <= NEAR_F32);
 }
-static bool far_exponential_c64(int n, float _Complex *out, const float _Complex *x)
+#define NORMAL_EXP_F64 708.0 /* beyond, it overflows or is no normal number, which the product may be */
+static inline bool is_far_c128(double _Complex x)
 {
-    int any = 0;
-    for (int i = 0; i < n; i++)
-        any |= is_far(x[i]);
-    for (int i = 0; i < n && any; i++)
-        out[i] = is_far(x[i]) ? cexpf(x[i]) : exponential_c64(x[i]);
-    return any;
+    return !(__builtin_fabs(__real__ x) <= NORMAL_EXP_F64) | !(__builtin_fabs(__imag__ x) <= NEAR_F64);
 }
-#define far_exponential_c128(n, out, x) false
-#define far_exponential(s, n, out, x)   far_exponential_##s(n, out, x)
+#define FAR_EXPONENTIAL(s, T, exp_of)                                                                                  \
+    static bool far_exponential_##s(int n, T _Complex *out, const T _Complex *x)                                       \
+    {                                                                                                                  \
+        int any = 0;                                                                                                   \
+        for (int i = 0; i < n; i++)                                                                                    \
+            any |= is_far_##s(x[i]);                                                                                   \
+        for (int i = 0; i < n && any; i++)                                                                             \
+            out[i] = is_far_##s(x[i]) ? exp_of(x[i]) : exponential_##s(x[i]);                                          \
+        return any;                                                                                                    \
+    }
+FAR_EXPONENTIAL(c64, float, cexpf)
+FAR_EXPONENTIAL(c128, double, cexp)
+#define far_exponential(s, n, out, x) far_exponential_##s(n, out, x)
 #include "cpu/elementwise_loops.h"
