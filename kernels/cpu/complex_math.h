@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions of one complex number from its real and imaginary part, as vector_math.h: no branches, no tables, so that loops over
  * them vectorise. Those of complex64 compute in double, where squares are exact, and round once; those of complex128 scale by powers of two so
- * that squares neither overflow nor vanish. Special values are those of C99. Used by elementwise_complex.c. */
+ * that squares neither overflow nor vanish. Special values are those of C99. Used by elementwise_complex.c and
+ * elementwise_math_complex.c. */
 #ifndef OLY_COMPLEX_MATH_H
 #define OLY_COMPLEX_MATH_H
 #include "cpu/math_angle.h"
@@ -118,6 +119,72 @@ INLINE double _Complex logarithm_c128(double _Complex x)
     real = either_infinite(__real__ x, __imag__ x) ? INFINITY : real;
     return __builtin_complex(real, atan2_f64(__imag__ x, __real__ x));
 }
+
+/* -- sine, tangent and those of the hyperbola -------------------------------------------------------------------------- */
+/* For angles for which the sine's near form holds, and areas (hyperbolic angles) up to this, so that squares do not
+ * overflow. Products that are added are fused explicitly: GCC 12 would fuse some in vector code alone (vector_math.h). */
+#define NEAR_HYPERBOLIC 300.0
+/* The tangent of angle + i area. */
+INLINE double _Complex tangent_from(double sine, double cosine, double area)
+{
+    double s = sinh_f64(area), c = cosh_f64(area), size = FMA(cosine, cosine, s * s);
+    return __builtin_complex(sine * cosine / size, s * c / size);
+}
+/* logistic: 1 / (1 + e^-x), where 1 + e cos b = 2 e cos(b/2)^2 - (e - 1) does not cancel near poles; a zero is positive, as
+ * that of the quotient. less_one: e^x - 1 from e^a - 1 and the half angle, so that nothing cancels near zero. */
+#define CIRCULAR(s, T, sine_of, cosine_of, near_angle)                                                                 \
+    INLINE bool is_far_##s(T angle, T area)                                                                            \
+    {                                                                                                                  \
+        return !(__builtin_fabs((double)angle) <= (double)near_angle) |                                                \
+               !(__builtin_fabs((double)area) <= NEAR_HYPERBOLIC);                                                     \
+    }                                                                                                                  \
+    INLINE T _Complex sine_##s(T _Complex x)                                                                           \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        return __builtin_complex((T)(sine_of(a) * cosh_f64(b)), (T)(cosine_of(a) * sinh_f64(b)));                      \
+    }                                                                                                                  \
+    INLINE T _Complex cosine_##s(T _Complex x)                                                                         \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        return __builtin_complex((T)(cosine_of(a) * cosh_f64(b)), (T)(-sine_of(a) * sinh_f64(b)));                     \
+    }                                                                                                                  \
+    INLINE T _Complex hyperbolic_sine_##s(T _Complex x)                                                                \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        return __builtin_complex((T)(cosine_of(b) * sinh_f64(a)), (T)(sine_of(b) * cosh_f64(a)));                      \
+    }                                                                                                                  \
+    INLINE T _Complex hyperbolic_cosine_##s(T _Complex x)                                                              \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        return __builtin_complex((T)(cosine_of(b) * cosh_f64(a)), (T)(sine_of(b) * sinh_f64(a)));                      \
+    }                                                                                                                  \
+    INLINE T _Complex tangent_##s(T _Complex x)                                                                        \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        double _Complex y = tangent_from(sine_of(a), cosine_of(a), b);                                                 \
+        return __builtin_complex((T) __real__ y, (T) __imag__ y);                                                      \
+    }                                                                                                                  \
+    INLINE T _Complex hyperbolic_tangent_##s(T _Complex x)                                                             \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x;                                                                         \
+        double _Complex y = tangent_from(sine_of(b), cosine_of(b), a);                                                 \
+        return __builtin_complex((T) __imag__ y, (T) __real__ y);                                                      \
+    }                                                                                                                  \
+    INLINE T _Complex logistic_##s(T _Complex x)                                                                       \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x, e = exp_f64(-a), half = cosine_of(0.5 * b);                             \
+        double real = FMA(2 * e * half, half, -expm1_f64(-a)), imaginary = FMA(e, sine_of(b), 0);                      \
+        double size = FMA(real, real, imaginary * imaginary);                                                          \
+        return __builtin_complex((T)(real / size), (T)(imaginary / size));                                             \
+    }                                                                                                                  \
+    INLINE T _Complex less_one_##s(T _Complex x)                                                                       \
+    {                                                                                                                  \
+        double a = __real__ x, b = __imag__ x, half = sine_of(0.5 * b);                                                \
+        double real = FMA(-2 * half, half, expm1_f64(a) * cosine_of(b));                                               \
+        return __builtin_complex((T)real, (T)(exp_f64(a) * sine_of(b)));                                               \
+    }
+CIRCULAR(c64, float, sine_of_single, cosine_of_single, NEAR_F32)
+CIRCULAR(c128, double, sine_f64, cosine_f64, NEAR_F64)
 
 /* -- power ---------------------------------------------------------------------------------------------------------- */
 /* e^(y log x), or NaN where a part is not finite, x or y is zero, or the exponent is far: those have another formula. */

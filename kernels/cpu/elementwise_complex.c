@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h):
  * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Functions are those of
- * complex_math.h, or the C library's. Products use the plain formula, as in XLA (vector_math.h); quotients overflow only
- * where the result does: those of complex64 are computed in double, those of complex128 scaled (the compiler's). Order is
- * by real part, then by imaginary part. */
+ * complex_math.h; where elements are far, the C library's. Products use the plain formula, as in XLA (vector_math.h);
+ * quotients overflow only where the result does: those of complex64 are computed in double, those of complex128 scaled
+ * (the compiler's). Order is by real part, then by imaginary part. */
 #include "table.h"
 #include "cpu/complex_math.h"
 #include "cpu/elementwise_complex.h"
@@ -15,10 +15,10 @@
 #define OLY_EXP(x)        BY_COMPLEX(exponential, x)(x)
 #define OLY_LOG(x)        BY_COMPLEX(logarithm, x)(x)
 #define OLY_SQRT(x)       BY_COMPLEX(root, x)(x)
-#define OLY_SIN(x)        IN_LIBM(csin, x)(x)
-#define OLY_COS(x)        IN_LIBM(ccos, x)(x)
-#define OLY_TANH(x)       IN_LIBM(ctanh, x)(x)
-#define OLY_SIGMOID(x)    BY_COMPLEX(sigmoid, x)(x)
+#define OLY_SIN(x)        BY_COMPLEX(sine, x)(x)
+#define OLY_COS(x)        BY_COMPLEX(cosine, x)(x)
+#define OLY_TANH(x)       BY_COMPLEX(hyperbolic_tangent, x)(x)
+#define OLY_SIGMOID(x)    BY_COMPLEX(logistic, x)(x)
 #define OLY_REAL(x)       (__real__(x))
 #define OLY_IMAG(x)       (__imag__(x))
 #define OLY_CONJ(x)       (~(x))
@@ -33,10 +33,6 @@
 #define OLY_LE(x, y)      BY_COMPLEX(at_most, x)(x, y)
 #define OLY_GT(x, y)      BY_COMPLEX(less, x)(y, x)
 #define OLY_GE(x, y)      BY_COMPLEX(at_most, x)(y, x)
-
-#define far_sine    everywhere
-#define far_cosine  everywhere
-#define far_sigmoid everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 #define COMPLEX_FORMULAS(s, T, abs_of, exp_of, pow_of, fma_of)                                                         \
@@ -110,26 +106,22 @@ static inline double _Complex exponential_c128(double _Complex x)
     double e = exp_f64(__real__ x), b = __imag__ x;
     return __builtin_complex(e * cosine_f64(b), e * sine_f64(b));
 }
-static inline bool is_far_c64(float _Complex x)
-{
-    return !(__builtin_fabsf(__real__ x) < (float)INFINITY) | !(__builtin_fabsf(__imag__ x) <= NEAR_F32);
-}
 #define NORMAL_EXP_F64 708.0 /* beyond, it overflows or is no normal number, which the product may be */
-static inline bool is_far_c128(double _Complex x)
-{
-    return !(__builtin_fabs(__real__ x) <= NORMAL_EXP_F64) | !(__builtin_fabs(__imag__ x) <= NEAR_F64);
-}
-#define FAR_EXPONENTIAL(s, T, exp_of)                                                                                  \
-    static bool far_exponential_##s(int n, T _Complex *out, const T _Complex *x)                                       \
-    {                                                                                                                  \
-        int any = 0;                                                                                                   \
-        for (int i = 0; i < n; i++)                                                                                    \
-            any |= is_far_##s(x[i]);                                                                                   \
-        for (int i = 0; i < n && any; i++)                                                                             \
-            out[i] = is_far_##s(x[i]) ? exp_of(x[i]) : exponential_##s(x[i]);                                          \
-        return any;                                                                                                    \
-    }
-FAR_EXPONENTIAL(c64, float, cexpf)
-FAR_EXPONENTIAL(c128, double, cexp)
+FAR_TILE(far_exponential, c64, float, exponential_c64,
+         !(__builtin_fabsf(__real__ x) < (float)INFINITY) | !(__builtin_fabsf(__imag__ x) <= NEAR_F32), cexpf)
+FAR_TILE(far_exponential, c128, double, exponential_c128,
+         !(__builtin_fabs(__real__ x) <= NORMAL_EXP_F64) | !(__builtin_fabs(__imag__ x) <= NEAR_F64), cexp)
 #define far_exponential(s, n, out, x) far_exponential_##s(n, out, x)
+
+/* -- other functions with far elements ------------------------------------------------------------------------------ */
+FAR_ANGLE(far_sine, sine, csin)
+FAR_ANGLE(far_cosine, cosine, ccos)
+FAR_HYPERBOLIC(far_hyperbolic_tangent, hyperbolic_tangent, ctanh)
+FAR_TILE(far_sigmoid, c64, float, logistic_c64, is_far_c64(__imag__ x, __real__ x), sigmoid_c64)
+FAR_TILE(far_sigmoid, c128, double, logistic_c128, is_far_c128(__imag__ x, __real__ x), sigmoid_c128)
+#define far_sine(s, n, out, x)               far_sine_##s(n, out, x)
+#define far_cosine(s, n, out, x)             far_cosine_##s(n, out, x)
+#define far_sigmoid(s, n, out, x)            far_sigmoid_##s(n, out, x)
+#define far_hyperbolic_tangent(s, n, out, x) far_hyperbolic_tangent_##s(n, out, x)
+#define OLY_FAR_OF_tanh                      , far_hyperbolic_tangent
 #include "cpu/elementwise_loops.h"

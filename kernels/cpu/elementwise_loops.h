@@ -110,7 +110,8 @@
 #define FAR_BINARY_LOOP(s, T, dtype, name, near, is_far, careful)                                                      \
     LOOPS_OF(OLY_LOOPS_OF_##name, FAR_PAIR_LOOPS, )(s, T, name, near, is_far, careful)
 
-#define OLY_TILE_UNARY(name, types, value, far)                 types(UNARY_LOOP, name, value, far)
+/* As the row says, or OLY_FAR_OF_<name>, defined as a comma and the name of a function for tiles. */
+#define OLY_TILE_UNARY(name, types, value, far)                 types(UNARY_LOOP, name, value, LOOPS_OF(OLY_FAR_OF_##name, far, ))
 #define OLY_TILE_PART(name, types, value)                       types(PART_LOOP, name, value)
 #define OLY_TILE_TEST(name, types, value)                       types(TEST_LOOP, name, value)
 #define OLY_TILE_BINARY(name, types, value)                     types(BINARY_LOOP, name, value)

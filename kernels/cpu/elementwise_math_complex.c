@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas of elementwise_math.def for complex elements, and their loops (elementwise_loops.h): oly_math_complex_<isa>.
  * Compiled once per instruction set; used by the tile interpreter. */
+#include "table.h"
+#include "cpu/complex_math.h"
 #include "cpu/elementwise_complex.h"
 #include <string.h>
 
 #define ELEMENTWISE_TABLE oly_math_complex
 #define ELEMENTWISE_ROWS  "elementwise_math.def"
 
-#define OLY_TAN(x)    IN_LIBM(ctan, x)(x)
+#define OLY_TAN(x)    BY_COMPLEX(tangent, x)(x)
 #define OLY_ASIN(x)   IN_LIBM(casin, x)(x)
 #define OLY_ACOS(x)   IN_LIBM(cacos, x)(x)
 #define OLY_ATAN(x)   IN_LIBM(catan, x)(x)
-#define OLY_SINH(x)   IN_LIBM(csinh, x)(x)
-#define OLY_COSH(x)   IN_LIBM(ccosh, x)(x)
+#define OLY_SINH(x)   BY_COMPLEX(hyperbolic_sine, x)(x)
+#define OLY_COSH(x)   BY_COMPLEX(hyperbolic_cosine, x)(x)
 #define OLY_ASINH(x)  IN_LIBM(casinh, x)(x)
 #define OLY_ACOSH(x)  IN_LIBM(cacosh, x)(x)
 #define OLY_ATANH(x)  IN_LIBM(catanh, x)(x)
 #define OLY_EXP2(x)   BY_COMPLEX(exp2, x)(x)
-#define OLY_EXPM1(x)  BY_COMPLEX(expm1, x)(x)
+#define OLY_EXPM1(x)  BY_COMPLEX(less_one, x)(x)
 #define OLY_LOG1P(x)  BY_COMPLEX(log1p, x)(x)
 #define OLY_RSQRT(x)  BY_COMPLEX(rsqrt, x)(x)
 #define OLY_SQUARE(x) BY_COMPLEX(square, x)(x)
-
-#define far_tangent everywhere
-#define far_expm1   everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 /* e^z - 1 = (e^a - 1) cos b - 2 sin(b/2)^2 + i e^a sin b; log(1 + z): its real part from |1 + z|^2 - 1. */
@@ -64,4 +63,17 @@
     }
 COMPLEX_FORMULAS(c64, float, f)
 COMPLEX_FORMULAS(c128, double, )
+
+/* -- functions with far elements ------------------------------------------------------------------------------------ */
+FAR_ANGLE(far_tangent, tangent, ctan)
+FAR_HYPERBOLIC(far_hyperbolic_sine, hyperbolic_sine, csinh)
+FAR_HYPERBOLIC(far_hyperbolic_cosine, hyperbolic_cosine, ccosh)
+FAR_TILE(far_expm1, c64, float, less_one_c64, is_far_c64(__imag__ x, __real__ x), expm1_c64)
+FAR_TILE(far_expm1, c128, double, less_one_c128, is_far_c128(__imag__ x, __real__ x), expm1_c128)
+#define far_tangent(s, n, out, x)           far_tangent_##s(n, out, x)
+#define far_expm1(s, n, out, x)             far_expm1_##s(n, out, x)
+#define far_hyperbolic_sine(s, n, out, x)   far_hyperbolic_sine_##s(n, out, x)
+#define far_hyperbolic_cosine(s, n, out, x) far_hyperbolic_cosine_##s(n, out, x)
+#define OLY_FAR_OF_sinh                     , far_hyperbolic_sine
+#define OLY_FAR_OF_cosh                     , far_hyperbolic_cosine
 #include "cpu/elementwise_loops.h"
