@@ -63,6 +63,9 @@ COPY(4, uint32_t)
 COPY(8, uint64_t)
 COPY(16, pair)
 
+/* One element after the other: instructions that gather are slower on many processors. */
+#define BY_ONE __asm__ volatile("")
+
 /* Windows of one element: n of them, evenly spaced in the result. */
 #define LOOK_UP(size, T)                                                                                               \
     static void look_up_##size(int64_t n, void *to, const void *from, const int64_t *offset, const int8_t *state,      \
@@ -81,26 +84,30 @@ LOOK_UP(2, uint16_t)
 LOOK_UP(4, uint32_t)
 LOOK_UP(8, uint64_t)
 LOOK_UP(16, pair)
+/* The same where all n are here. */
+#define LOOK_UP_ALL(size, T)                                                                                           \
+    static void look_up_all_##size(int64_t n, void *to, const void *from, const int64_t *offset)                       \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                        \
+        {                                                                                                              \
+            y[j] = x[offset[j]];                                                                                       \
+            BY_ONE;                                                                                                    \
+        }                                                                                                              \
+    }
+LOOK_UP_ALL(1, uint8_t)
+LOOK_UP_ALL(2, uint16_t)
+LOOK_UP_ALL(4, uint32_t)
+LOOK_UP_ALL(8, uint64_t)
+LOOK_UP_ALL(16, pair)
+static void (*const look_up_all_of[17])(int64_t, void *, const void *, const int64_t *) = {
+    [1] = look_up_all_1, [2] = look_up_all_2, [4] = look_up_all_4, [8] = look_up_all_8, [16] = look_up_all_16};
+
 static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t *, const int8_t *, const void *,
                                     const void *) = {
     [1] = look_up_1, [2] = look_up_2, [4] = look_up_4, [8] = look_up_8, [16] = look_up_16};
 
-/* Are n indexes, at least one, all in [low, high)? */
-#define ALL_INSIDE(I)                                                                                                  \
-    static inline bool all_inside_##I(int64_t n, const I *index, int64_t low, int64_t high)                            \
-    {                                                                                                                  \
-        I least = index[0], most = index[0];                                                                           \
-        for (int64_t j = 1; j < n; j++) {                                                                              \
-            least = index[j] < least ? index[j] : least;                                                               \
-            most = index[j] > most ? index[j] : most;                                                                  \
-        }                                                                                                              \
-        return least >= low && most < high;                                                                            \
-    }
-ALL_INSIDE(int32_t)
-ALL_INSIDE(int64_t)
-
-/* One element after the other: instructions that gather are slower on many processors. */
-#define BY_ONE __asm__ volatile("")
 /* The same where all n indexes are in [low, high) and side by side, which is tested first: the usual case. False: they are not. */
 #define LOOK_UP_INSIDE(size, T, I)                                                                                     \
     static bool look_up_##size##_##I(int64_t n, void *to, const void *from, const void *indexes, int64_t low,          \
@@ -109,7 +116,7 @@ ALL_INSIDE(int64_t)
         const I *index = indexes;                                                                                      \
         const T *x = from;                                                                                             \
         T *y = to;                                                                                                     \
-        if (!all_inside_##I(n, index, low, high))                                                                      \
+        if (!oly_all_inside_##I(n, index, low, high))                                                                  \
             return false;                                                                                              \
         if (stride == 1)                                                                                               \
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
@@ -186,15 +193,17 @@ static bool is_first_part(const oly_local_task *t)
     return true;
 }
 
-/* Looks up n elements from position k on if all are here; false: nothing is done. */
+/* Looks up n elements from position k on if one dimension is indexed, in one batch, and all are here; false: nothing is done. */
 static bool look_up(const oly_positions *p, int64_t k, int64_t n, int64_t bytes, char *to, const void *from)
 {
-    const void *index = oly_positions_indexes(p, k);
     const oly_index_axis *x = &p->axis[0];
-    return index && n > 0 && oly_positions_step(p, x->at->stride) == 1 &&
-           look_up_inside_of[bytes][x->at->dtype == OLY_INT64](n, to,
-                                                               (const char *)from + oly_positions_batch(p, k) * bytes,
-                                                               index, x->low, x->high, x->origin, x->stride);
+    int64_t room[OLY_POSITIONS];
+    if (p->n_axes != 1 || oly_positions_differ(p, n))
+        return false;
+    const void *index = oly_positions_read(p, x, k, n, room);
+    from = (const char *)from + oly_positions_batch(p, k) * bytes;
+    return look_up_inside_of[bytes][x->at->dtype == OLY_INT64](n, to, from, index, x->low, x->high, x->origin,
+                                                               x->stride);
 }
 
 /* elements of a column, and columns, from which on rows are read together; bytes of a cache line */
@@ -234,9 +243,9 @@ static bool are_across(const oly_positions *p, int64_t dense)
 {
     const oly_index_axis *x = &p->axis[0];
     int batch = p->n_batch - 1;
-    return dense == 1 && p->n_axes == 1 && batch >= 0 && p->even && p->count > 0 && p->extent[batch] >= ACROSS &&
-           p->per_batch >= ACROSS && x->at->stride[batch] == 1 && p->batch_stride[batch] == 1 &&
-           oly_positions_step(p, x->at->stride) != 1;
+    return dense == 1 && p->n_axes == 1 && batch >= 0 && p->run == p->per_batch && p->count > 0 &&
+           p->extent[batch] >= ACROSS && p->per_batch >= ACROSS && x->at->stride[batch] == 1 &&
+           p->batch_stride[batch] == 1 && x->step != 1;
 }
 
 #define LOOK_ACROSS(width, T, I)                                                                                       \
@@ -246,7 +255,7 @@ static bool are_across(const oly_positions *p, int64_t dense)
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
         const int64_t low = x->low, high = x->high, origin = x->origin, stride = x->stride;                            \
-        if (all_inside_##I(n, index, low, high)) {                                                                     \
+        if (oly_all_inside_##I(n, index, low, high)) {                                                                 \
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
             {                                                                                                          \
                 to[j] = from[(index[j] - origin) * stride + j];                                                        \
@@ -271,7 +280,7 @@ static bool are_across(const oly_positions *p, int64_t dense)
                                           const void *in, const void *const *others)                                   \
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
-        const int64_t step = oly_positions_step(p, x->at->stride), row = p->extent[p->n_batch - 1];                    \
+        const int64_t step = x->step, row = p->extent[p->n_batch - 1];                                                 \
         T block[ACROSS * ACROSS];                                                                                      \
         for (int64_t b = first, n; b < last; b += n) { /* batches in one row */                                        \
             n = row - b % row < last - b ? row - b % row : last - b;                                                   \
@@ -355,7 +364,7 @@ static inline void copy_few(char *to, const char *from, int64_t n)
                               int64_t origin, int64_t stride, int64_t row)                                             \
     {                                                                                                                  \
         const I *index = indexes;                                                                                      \
-        if (!all_inside_##I(n, index, low, high))                                                                      \
+        if (!oly_all_inside_##I(n, index, low, high))                                                                  \
             return false;                                                                                              \
         switch (row) {                                                                                                 \
         case 2: COPY_ROWS(2);                                                                                          \
@@ -380,10 +389,11 @@ LOOK_ROWS(int64_t)
 static bool look_rows(const oly_positions *p, int64_t k, int64_t n, int64_t row, int64_t bytes, char *to,
                       const char *from)
 {
-    const void *index = oly_positions_indexes(p, k);
     const oly_index_axis *x = &p->axis[0];
-    if (!index || n == 0 || row > SHORT_ROW_BYTES || oly_positions_step(p, x->at->stride) != 1)
+    int64_t room[OLY_POSITIONS];
+    if (p->n_axes != 1 || row > SHORT_ROW_BYTES || oly_positions_differ(p, n))
         return false;
+    const void *index = oly_positions_read(p, x, k, n, room);
     return (x->at->dtype == OLY_INT64 ? look_rows_int64_t : look_rows_int32_t)(
         n, to, from + oly_positions_batch(p, k) * bytes, index, x->low, x->high, x->origin, x->stride * bytes, row);
 }
@@ -479,13 +489,15 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
             k += n;
             continue;
         }
-        oly_positions_follow(&positions, k, n, offset, state);
+        bool here = oly_positions_follow(&positions, k, n, offset, state);
         if (t->keeps) {
             look_up_here(&window, n, offset, state, bytes, to, in[0], is_first_part(t) ? outside : NULL);
             k += n;
             continue;
         }
-        if (dense == 1)
+        if (dense == 1 && here)
+            look_up_all_of[bytes](n, to, in[0], offset);
+        else if (dense == 1)
             look_up_of[bytes](n, to, in[0], offset, state, outside, unseen);
         else if (rows)
             gather_rows(&window, n, offset, state, bytes, to, in[0], others);

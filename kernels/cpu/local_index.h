@@ -21,34 +21,77 @@ typedef struct oly_index_axis {
     int64_t size, low, high;
     int64_t stride; /* of the array, whose element `origin` is at offset 0 */
     int64_t origin;
+    int64_t step, row; /* of the indexes: to the next position of a run, to the next run */
 } oly_index_axis;
 
+/* Positions are numbered row-major. Consecutive ones form runs, and runs that follow each other are resolved together, since they may be
+ * as short as one position (an element of each row of a matrix). */
 typedef struct oly_positions {
     oly_index_mode mode;
     int rank, n_batch, n_axes;
     int64_t extent[OLY_MAX_RANK];
     int64_t count, per_batch;    /* positions; those of one batch */
     const int64_t *batch_stride; /* of the array */
-    bool even;                   /* positions of a batch are evenly spaced in all operands that have them */
+    int64_t run;                 /* positions of one batch that are evenly spaced in all operands that have them */
+    int last;                    /* the dimension whose stride is their distance; -1: a run is one position */
+    int64_t runs;       /* that are evenly spaced in all operands; 1: those after a run have to be found anew */
+    int row, first_row; /* the dimensions of these; the distance is the stride of `row` */
+    int64_t array_row;  /* from one run's batch to the next one's, in the array */
     oly_index_axis axis[OLY_MAX_RANK];
 } oly_positions;
 
-/* Distance of consecutive positions; *even becomes false where they are not evenly spaced. */
-static inline int64_t oly_position_step(const oly_positions *p, const int64_t *stride, bool *even)
+/* Is dimension d, with `n` elements of dimension `after` for each of its own, spaced like that one in all indexes and in the updates, if any? */
+static inline bool oly_positions_continue(const oly_positions *p, const int64_t *updates, int d, int after, int64_t n)
 {
-    int64_t step = 0, next = 0;
-    bool first = true;
-    for (int d = p->rank - 1; d >= p->n_batch; d--) {
+    bool even = !updates || updates[d] == updates[after] * n;
+    for (int a = 0; a < p->n_axes; a++)
+        even = even && p->axis[a].at->stride[d] == p->axis[a].at->stride[after] * n;
+    return even;
+}
+
+static inline int64_t oly_positions_array_stride(const oly_positions *p, int d)
+{
+    return d < p->n_batch ? p->batch_stride[d] : 0;
+}
+
+/* The distance of consecutive positions in an operand. */
+static inline int64_t oly_positions_step(const oly_positions *p, const int64_t *stride)
+{
+    return p->last >= 0 ? stride[p->last] : p->row >= 0 ? stride[p->row] : 0;
+}
+
+/* Finds the runs, and those that follow each other. */
+static inline void oly_positions_divide(oly_positions *p, const int64_t *updates)
+{
+    int d = p->rank - 1;
+    p->run = p->runs = 1;
+    p->last = p->row = p->first_row = -1;
+    for (; d >= p->n_batch; d--) {
         if (p->extent[d] == 1)
             continue;
-        if (first)
-            step = stride[d];
-        else if (stride[d] != next)
-            *even = false;
-        next = stride[d] * p->extent[d];
-        first = false;
+        if (p->last >= 0 && !oly_positions_continue(p, updates, d, p->last, p->run))
+            break;
+        p->last = p->last >= 0 ? p->last : d;
+        p->run *= p->extent[d];
     }
-    return step;
+    for (; d >= 0; d--) {
+        if (p->extent[d] == 1)
+            continue;
+        if (p->row < 0 && p->last >= 0 && updates && updates[d] != updates[p->last] * p->run)
+            break;
+        if (p->row >= 0 && (!oly_positions_continue(p, updates, d, p->row, p->runs) ||
+                            oly_positions_array_stride(p, d) != oly_positions_array_stride(p, p->row) * p->runs))
+            break;
+        p->row = p->row >= 0 ? p->row : d;
+        p->first_row = d;
+        p->runs *= p->extent[d];
+    }
+    p->array_row = p->row >= 0 ? oly_positions_array_stride(p, p->row) : 0;
+    for (int a = 0; a < p->n_axes; a++) {
+        oly_index_axis *x = &p->axis[a];
+        x->step = oly_positions_step(p, x->at->stride);
+        x->row = p->row >= 0 ? x->at->stride[p->row] : 0;
+    }
 }
 
 /* Positions in `array`, the box of operand 0 or of the result. updates: an operand whose leading dimensions they are,
@@ -62,8 +105,7 @@ static inline oly_positions oly_positions_of(const oly_local_task *t, const void
                        .n_axes = t->n_axes,
                        .count = 1,
                        .per_batch = 1,
-                       .batch_stride = array->stride,
-                       .even = true};
+                       .batch_stride = array->stride};
     for (int d = 0; d < p.rank; d++) {
         p.extent[d] = t->in[1].extent[d];
         p.count *= p.extent[d];
@@ -71,30 +113,28 @@ static inline oly_positions oly_positions_of(const oly_local_task *t, const void
     }
     for (int a = 0; a < t->n_axes; a++) {
         int d = t->axes[a];
-        p.axis[a] = (oly_index_axis){
-            &t->in[1 + a],    in[1 + a],       array->size[d], array->origin[d], array->origin[d] + array->extent[d],
-            array->stride[d], array->origin[d]};
-        oly_position_step(&p, t->in[1 + a].stride, &p.even);
+        p.axis[a] = (oly_index_axis){.at = &t->in[1 + a],
+                                     .base = in[1 + a],
+                                     .size = array->size[d],
+                                     .low = array->origin[d],
+                                     .high = array->origin[d] + array->extent[d],
+                                     .stride = array->stride[d],
+                                     .origin = array->origin[d]};
     }
-    if (updates)
-        oly_position_step(&p, updates->stride, &p.even);
+    oly_positions_divide(&p, updates ? updates->stride : NULL);
     return p;
 }
 
-/* How many positions from k on, at most `most`, belong to one batch and are evenly spaced in each operand; *step in one
- * of them. */
+/* How many positions from k on, at most `most`, are resolved together: some of a run, or several runs. They are evenly spaced in the
+ * updates. */
 static inline int64_t oly_positions_length(const oly_positions *p, int64_t k, int64_t most)
 {
-    int64_t run = p->even || p->rank == p->n_batch ? p->per_batch : p->extent[p->rank - 1], left = run - k % run;
-    left = left < most ? left : most;
-    return left < OLY_POSITIONS ? left : OLY_POSITIONS;
-}
-static inline int64_t oly_positions_step(const oly_positions *p, const int64_t *stride)
-{
-    bool unused;
-    if (!p->even)
-        return stride[p->rank - 1];
-    return oly_position_step(p, stride, &unused);
+    int64_t at = k % p->run, left = p->run - at;
+    most = most < OLY_POSITIONS ? most : OLY_POSITIONS;
+    if (at > 0 || 2 * p->run > most)
+        return left < most ? left : most;
+    int64_t runs = p->runs - k / p->run % p->runs;
+    return p->run * (runs < most / p->run ? runs : most / p->run);
 }
 
 /* An index outside [0, n) by the mode. */
@@ -111,50 +151,122 @@ static inline int64_t oly_positions_batch(const oly_positions *p, int64_t k)
     return p->n_batch == 0 ? 0 : oly_local_offset(p->n_batch, p->extent, p->batch_stride, -1, k / p->per_batch);
 }
 
-#define OLY_FOLLOW(I)                                                                                                  \
-    for (int64_t j = 0; j < n; j++) {                                                                                  \
-        int64_t index = ((const I *)x->base)[from + j * step];                                                         \
-        if ((uint64_t)index >= (uint64_t)x->size) {                                                                    \
-            if (p->mode == OLY_INDEX_FILL || x->size == 0) {                                                           \
-                state[j] = 0;                                                                                          \
-                continue;                                                                                              \
-            }                                                                                                          \
-            index = oly_index_inside(p->mode, x->size, index);                                                         \
-        }                                                                                                              \
-        if (index < x->low || index >= x->high)                                                                        \
-            state[j] = state[j] == 0 ? 0 : -1;                                                                         \
-        offset[j] += (index - x->origin) * x->stride;                                                                  \
-    }
-
-/* Resolves n positions (oly_positions_length) from k on. state: 1 with an offset, 0 outside the array, -1 in another
- * part. */
-static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int8_t *state)
+/* Do n positions (oly_positions_length) belong to several batches? */
+static inline bool oly_positions_differ(const oly_positions *p, int64_t n)
 {
-    int64_t batch = oly_positions_batch(p, k);
-    for (int64_t j = 0; j < n; j++) {
-        offset[j] = batch;
-        state[j] = 1;
-    }
-    for (int a = 0; a < p->n_axes; a++) {
-        const oly_index_axis *x = &p->axis[a];
-        int64_t from = oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);
-        int64_t step = oly_positions_step(p, x->at->stride);
-        if (x->at->dtype == OLY_INT64) {
-            OLY_FOLLOW(int64_t)
-        } else {
-            OLY_FOLLOW(int32_t)
-        }
-    }
+    return n > p->run && p->array_row != 0;
 }
 
-/* The indexes from position k on where one dimension is indexed; else NULL. */
-static inline const void *oly_positions_indexes(const oly_positions *p, int64_t k)
+/* Are n indexes, at least one, all in [low, high)? */
+#define OLY_ALL_INSIDE(I)                                                                                              \
+    static inline bool oly_all_inside_##I(int64_t n, const I *index, int64_t low, int64_t high)                        \
+    {                                                                                                                  \
+        I least = index[0], most = index[0];                                                                           \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            least = index[j] < least ? index[j] : least;                                                               \
+            most = index[j] > most ? index[j] : most;                                                                  \
+        }                                                                                                              \
+        return least >= low && most < high;                                                                            \
+    }
+OLY_ALL_INSIDE(int32_t)
+OLY_ALL_INSIDE(int64_t)
+
+/* Not inline: once for many positions. */
+#define OLY_POSITIONS_READ(I)                                                                                          \
+    __attribute__((noinline)) static const I *oly_positions_read_##I(const oly_positions *p, const oly_index_axis *x,  \
+                                                                     int64_t k, int64_t n, I *room)                    \
+    {                                                                                                                  \
+        const I *index = (const I *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);              \
+        bool even = n <= p->run || x->row == x->step * p->run;                                                         \
+        if (even && x->step == 1)                                                                                      \
+            return index;                                                                                              \
+        int64_t run = even ? n : p->run;                                                                               \
+        for (int64_t j = 0; j < n; j += run, index += x->row)                                                          \
+            if (x->step == 1)                                                                                          \
+                for (int64_t i = 0; i < run; i++)                                                                      \
+                    room[j + i] = index[i];                                                                            \
+            else                                                                                                       \
+                for (int64_t i = 0; i < run; i++)                                                                      \
+                    room[j + i] = index[i * x->step];                                                                  \
+        return room;                                                                                                   \
+    }
+OLY_POSITIONS_READ(int32_t)
+OLY_POSITIONS_READ(int64_t)
+
+/* The indexes of n positions (oly_positions_length) from k on, side by side: where they are, or copied to `room`. */
+static inline const void *oly_positions_read(const oly_positions *p, const oly_index_axis *x, int64_t k, int64_t n,
+                                             int64_t *room)
 {
-    const oly_index_axis *x = &p->axis[0];
-    if (p->n_axes != 1)
-        return NULL;
-    return (const char *)x->base +
-           oly_local_offset(p->rank, p->extent, x->at->stride, -1, k) * (x->at->dtype == OLY_INT64 ? 8 : 4);
+    if (x->at->dtype == OLY_INT64)
+        return oly_positions_read_int64_t(p, x, k, n, room);
+    return oly_positions_read_int32_t(p, x, k, n, (int32_t *)(void *)room);
+}
+
+/* Adds the distances of indexes along one dimension. Usually all are here, which is tested first; else false, and states as in
+ * oly_positions_follow. */
+#define OLY_FOLLOW(I)                                                                                                  \
+    static inline bool oly_follow_##I(const oly_positions *p, const oly_index_axis *x, int64_t n, const I *indexes,    \
+                                      int64_t *offset, int8_t *state)                                                  \
+    {                                                                                                                  \
+        const int64_t origin = x->origin, stride = x->stride;                                                          \
+        if (oly_all_inside_##I(n, indexes, x->low, x->high)) {                                                         \
+            for (int64_t j = 0; j < n && stride == 1; j++)                                                             \
+                offset[j] += indexes[j] - origin;                                                                      \
+            for (int64_t j = 0; j < n && stride != 1; j++)                                                             \
+                offset[j] += (indexes[j] - origin) * stride;                                                           \
+            return true;                                                                                               \
+        }                                                                                                              \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            int64_t index = indexes[j];                                                                                \
+            if ((uint64_t)index >= (uint64_t)x->size) {                                                                \
+                if (p->mode == OLY_INDEX_FILL || x->size == 0) {                                                       \
+                    state[j] = 0;                                                                                      \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                index = oly_index_inside(p->mode, x->size, index);                                                     \
+            }                                                                                                          \
+            if (index < x->low || index >= x->high)                                                                    \
+                state[j] = state[j] == 0 ? 0 : -1;                                                                     \
+            offset[j] += (index - origin) * stride;                                                                    \
+        }                                                                                                              \
+        return false;                                                                                                  \
+    }
+OLY_FOLLOW(int32_t)
+OLY_FOLLOW(int64_t)
+
+/* Where in the array the batches of n positions (oly_positions_length) from k on begin. */
+static inline void oly_positions_batches(const oly_positions *p, int64_t k, int64_t n, int64_t *offset)
+{
+    int64_t batch = oly_positions_batch(p, k), row = p->array_row;
+    if (!oly_positions_differ(p, n))
+        for (int64_t j = 0; j < n; j++)
+            offset[j] = batch;
+    else if (p->run == 1)
+        for (int64_t j = 0; j < n; j++)
+            offset[j] = batch + j * row;
+    else
+        for (int64_t j = 0; j < n; j += p->run, batch += row)
+            for (int64_t i = 0; i < p->run; i++)
+                offset[j + i] = batch;
+}
+
+/* Resolves n positions (oly_positions_length) from k on. state: 1 with an offset, 0 outside the array, -1 in another
+ * part. True: all are here. */
+static inline bool oly_positions_follow(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int8_t *state)
+{
+    int64_t room[OLY_POSITIONS];
+    bool here = true;
+    oly_positions_batches(p, k, n, offset);
+    for (int64_t j = 0; j < n; j++)
+        state[j] = 1;
+    for (int a = 0; a < p->n_axes; a++) {
+        const oly_index_axis *x = &p->axis[a];
+        const void *index = oly_positions_read(p, x, k, n, room);
+        here = (x->at->dtype == OLY_INT64 ? oly_follow_int64_t(p, x, n, index, offset, state)
+                                          : oly_follow_int32_t(p, x, n, index, offset, state)) &&
+               here;
+    }
+    return here;
 }
 
 /* -- windows --------------------------------------------------------------------------------------------------------- */

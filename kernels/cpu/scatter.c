@@ -341,7 +341,11 @@ static int64_t select_positions(const oly_positions *p, int64_t k, int64_t n, in
 {
     int8_t state[OLY_POSITIONS];
     int64_t rows = 0;
-    oly_positions_follow(p, k, n, offset, state);
+    if (oly_positions_follow(p, k, n, offset, state)) {
+        for (int64_t j = 0; j < n; j++)
+            which[j] = (int16_t)j;
+        return n;
+    }
     for (int64_t j = 0; j < n; j++) { /* no branch: the chunks' parts are visited in no order */
         offset[rows] = offset[j];
         which[rows] = (int16_t)j;
@@ -426,7 +430,7 @@ static int64_t select_dense_int32_t(const int32_t *index, int64_t n, int64_t low
 SELECT_DENSE(select_dense_int32_t, int32_t)
 #endif
 
-/* The same as select_positions where one dimension is indexed and indexes outside it are dropped: the usual case, without branches. Where
+/* The same as select_positions, of one batch, by one dimension, of which indexes outside are dropped: the usual case, without branches. Where
  * the indexes ascend, which takes a fraction of the time to see, those of this part are consecutive. */
 #define SELECT(I)                                                                                                      \
     static bool ascend_##I(const I *index, int64_t n)                                                                  \
@@ -464,31 +468,78 @@ SELECT_DENSE(select_dense_int32_t, int32_t)
     static int64_t select_##I(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)           \
     {                                                                                                                  \
         const oly_index_axis *x = &p->axis[0];                                                                         \
-        const I *index = oly_positions_indexes(p, k);                                                                  \
-        int64_t step = oly_positions_step(p, x->at->stride), batch = oly_positions_batch(p, k), rows = 0;              \
+        I room[OLY_POSITIONS];                                                                                         \
+        const I *index = oly_positions_read_##I(p, x, k, n, room);                                                     \
+        int64_t batch = oly_positions_batch(p, k), rows = 0;                                                           \
         int64_t here = x->high > x->low ? x->high - x->low : 0;                                                        \
-        if (step == 1 && ascend_##I(index, n))                                                                         \
+        if (ascend_##I(index, n))                                                                                      \
             return select_ascending_##I(x, index, n, batch, offset, which);                                            \
-        if (step == 1 && x->stride == 1 && x->high <= INT32_MAX)                                                       \
-            return select_dense_##I(index, n, x->low, here, batch + x->low - x->origin, offset, which);                \
+        int64_t start = batch + (x->low - x->origin) * x->stride;                                                      \
+        if (x->stride == 1 && x->high <= INT32_MAX)                                                                    \
+            return select_dense_##I(index, n, x->low, here, start, offset, which);                                     \
+        if (x->high <= INT32_MAX) {                                                                                    \
+            rows = select_dense_##I(index, n, x->low, here, 0, offset, which);                                         \
+            for (int64_t j = 0; j < rows; j++)                                                                         \
+                offset[j] = start + offset[j] * x->stride;                                                             \
+            return rows;                                                                                               \
+        }                                                                                                              \
         for (int64_t j = 0; j < n; j++) {                                                                              \
-            int64_t at = index[j * step];                                                                              \
+            int64_t at = index[j];                                                                                     \
             offset[rows] = batch + (at - x->origin) * x->stride;                                                       \
             which[rows] = (int16_t)j;                                                                                  \
             rows += (uint64_t)at - (uint64_t)x->low < (uint64_t)here;                                                  \
         }                                                                                                              \
         return rows;                                                                                                   \
+    }                                                                                                                  \
+    /* Of `rows` positions, selected by other dimensions, those that are in this part by this one, too. */             \
+    static int64_t select_further_##I(const oly_positions *p, const oly_index_axis *x, int64_t k, int64_t n,           \
+                                      int64_t rows, int64_t *offset, int16_t *which)                                   \
+    {                                                                                                                  \
+        I room[OLY_POSITIONS];                                                                                         \
+        const I *index = oly_positions_read_##I(p, x, k, n, room);                                                     \
+        const int64_t origin = x->origin, stride = x->stride;                                                          \
+        int64_t left = 0;                                                                                              \
+        if (oly_all_inside_##I(n, index, x->low, x->high)) {                                                           \
+            for (int64_t j = 0; j < rows; j++)                                                                         \
+                offset[j] += (index[which[j]] - origin) * stride;                                                      \
+            return rows;                                                                                               \
+        }                                                                                                              \
+        for (int64_t j = 0; j < rows; j++) {                                                                           \
+            int64_t at = index[which[j]];                                                                              \
+            offset[left] = offset[j] + (at - origin) * stride;                                                         \
+            which[left] = which[j];                                                                                    \
+            left += at >= x->low && at < x->high;                                                                      \
+        }                                                                                                              \
+        return left;                                                                                                   \
     }
 SELECT(int32_t)
 SELECT(int64_t)
 
-typedef int64_t selection(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which);
-
-static selection *selection_of(const oly_positions *p)
+/* The same for any number of dimensions, of which the first selects best. */
+static int64_t select_dropping(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int16_t *which)
 {
-    if (p->n_axes != 1 || p->mode != OLY_INDEX_FILL)
-        return select_positions;
-    return p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_int32_t;
+    int64_t rows = (p->axis[0].at->dtype == OLY_INT64 ? select_int64_t : select_int32_t)(p, k, n, offset, which);
+    for (int a = 1; a < p->n_axes && rows > 0; a++)
+        rows = (p->axis[a].at->dtype == OLY_INT64 ? select_further_int64_t
+                                                  : select_further_int32_t)(p, &p->axis[a], k, n, rows, offset, which);
+    return rows;
+}
+
+/* Those of the part; the dimension along which it is one comes first. */
+static oly_positions positions_of(const oly_local_task *t, const void *const *in, const part *of)
+{
+    oly_positions p = oly_positions_of(t, in, &t->out, &t->in[t->n_in - 1]);
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->axes[a] == of->dimension) {
+            oly_index_axis cut = p.axis[a];
+            cut.high = cut.low + of->high;
+            cut.low += of->low;
+            p.axis[a] = p.axis[0];
+            p.axis[0] = cut;
+        }
+    if (of->dimension > 0 && of->dimension >= p.first_row && of->dimension < p.n_batch)
+        p.runs = 1; /* some of which are of the part (has_batch) */
+    return p;
 }
 
 void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
@@ -508,13 +559,7 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
     else if (in[0] != out)
         copy_part(t, &p, in[0], out);
     windows w = windows_of(t, &p, &to_offset, &from_offset);
-    oly_positions positions = oly_positions_of(t, in, &t->out, u);
-    for (int a = 0; a < t->n_axes; a++)
-        if (t->axes[a] == p.dimension) {
-            positions.axis[a].high = positions.axis[a].low + p.high;
-            positions.axis[a].low += p.low;
-        }
-    selection *select = selection_of(&positions);
+    oly_positions positions = positions_of(t, in, &p);
     int last = w.rank - 1;
     int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS + SELECTED];
     int16_t which[OLY_POSITIONS + SELECTED];
@@ -528,7 +573,8 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         n = oly_positions_length(&positions, k, end - k);
         if (!has_batch(&p, &positions, k))
             continue;
-        int64_t rows = select(&positions, k, n, offset, which);
+        bool drops = positions.mode == OLY_INDEX_FILL && !oly_positions_differ(&positions, n);
+        int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         const char *from = (const char *)in[t->n_in - 1] +
                            (oly_local_offset(positions.rank, positions.extent, u->stride, -1, k) + from_offset) * bytes;
         char *to = (char *)out + to_offset * bytes;
