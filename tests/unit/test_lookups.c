@@ -95,7 +95,7 @@ static void fill_indexes(const oly_local_operand *x, void *data, int64_t n, int6
         if (kind == 4)
             index = at += draw(9) == 0;
         if (x->dtype == OLY_INT64)
-            ((int64_t *)data)[k] = wild && draw(9) == 0 ? index << 33 : index;
+            ((int64_t *)data)[k] = wild && draw(9) == 0 ? index * ((int64_t)1 << 33) : index;
         else
             ((int32_t *)data)[k] = (int32_t)index;
     }
