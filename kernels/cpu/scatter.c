@@ -134,8 +134,12 @@ OLY_COMPLEX_TYPES(COMPLEX, )
 
 /* -- sums of ascending positions ------------------------------------------------------------------------------------- */
 
+enum { FIRST = 16 }; /* of many, are usually enough to see that they do not ascend */
+
 static bool ascend(int64_t rows, const int64_t *offset)
 {
+    if (rows > 2 * FIRST && !ascend(FIRST, offset))
+        return false;
     int64_t falls = 0;
     for (int64_t k = 1; k < rows; k++)
         falls |= offset[k] - offset[k - 1];
@@ -435,6 +439,8 @@ SELECT_DENSE(select_dense_int32_t, int32_t)
 #define SELECT(I)                                                                                                      \
     static bool ascend_##I(const I *index, int64_t n)                                                                  \
     {                                                                                                                  \
+        if (n > 2 * FIRST && !ascend_##I(index, FIRST))                                                                \
+            return false;                                                                                              \
         I falls = 0;                                                                                                   \
         for (int64_t j = 1; j < n; j++)                                                                                \
             falls |= index[j] < index[j - 1];                                                                          \
