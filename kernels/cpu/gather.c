@@ -235,7 +235,10 @@ static void gather_columns(const oly_positions *p, const oly_window *w, int64_t 
 
 /* -- single elements whose indexes are side by side across batches ---------------------------------------------------------------- */
 
-enum { ACROSS = 64 }; /* batches and positions of a block: parts of the array's rows that stay in the second cache */
+enum {
+    ACROSS = 64,      /* batches and positions of a block: parts of the array's rows that stay in the second cache */
+    INDEXES_AHEAD = 4 /* rows of indexes that are fetched before they are needed: they are far apart */
+};
 
 /* Is each batch a column of the array, the indexes and the result a row, as in take_along_axis of dimension 0? Then rows of indexes, and of the array,
  * are read in parts, block by block, rather than column after column. */
@@ -290,8 +293,13 @@ static bool are_across(const oly_positions *p, int64_t dense)
             const T *from = (const T *)in + oly_positions_batch(p, k);                                                 \
             for (int64_t i = 0, m; i < p->per_batch; i += m) {                                                         \
                 m = p->per_batch - i < ACROSS ? p->per_batch - i : ACROSS;                                             \
-                for (int64_t e = 0; e < m; e++)                                                                        \
-                    look_row_##width##_##I(p, n, index + (i + e) * step, from, block + e * ACROSS, others);            \
+                for (int64_t e = 0; e < m; e++) {                                                                      \
+                    const I *row_of_indexes = index + (i + e) * step;                                                  \
+                    if (i + e + INDEXES_AHEAD < p->per_batch)                                                          \
+                        for (int64_t c = 0; c < n; c += LINE / (int64_t)sizeof(I))                                     \
+                            __builtin_prefetch(row_of_indexes + INDEXES_AHEAD * step + c, 0);                          \
+                    look_row_##width##_##I(p, n, row_of_indexes, from, block + e * ACROSS, others);                    \
+                }                                                                                                      \
                 transpose_w##width((int)m, (int)n, (T *)out + k + i, p->per_batch, block, ACROSS);                     \
             }                                                                                                          \
         }                                                                                                              \
