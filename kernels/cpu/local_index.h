@@ -234,20 +234,16 @@ static inline const void *oly_positions_read(const oly_positions *p, const oly_i
 OLY_FOLLOW(int32_t)
 OLY_FOLLOW(int64_t)
 
-/* Where in the array the batches of n positions (oly_positions_length) from k on begin. */
+/* Where in the array the batches of n positions (oly_positions_length) from k on begin: of the first run, and from those known of as many
+ * again, so that the loops are long. */
 static inline void oly_positions_batches(const oly_positions *p, int64_t k, int64_t n, int64_t *offset)
 {
-    int64_t batch = oly_positions_batch(p, k), row = p->array_row;
-    if (!oly_positions_differ(p, n))
-        for (int64_t j = 0; j < n; j++)
-            offset[j] = batch;
-    else if (p->run == 1)
-        for (int64_t j = 0; j < n; j++)
-            offset[j] = batch + j * row;
-    else
-        for (int64_t j = 0; j < n; j += p->run, batch += row)
-            for (int64_t i = 0; i < p->run; i++)
-                offset[j + i] = batch;
+    int64_t batch = oly_positions_batch(p, k), first = oly_positions_differ(p, n) ? p->run : n, distance = p->array_row;
+    for (int64_t j = 0; j < first; j++)
+        offset[j] = batch;
+    for (int64_t known = first; known < n; known *= 2, distance *= 2)
+        for (int64_t j = 0; j < (known < n - known ? known : n - known); j++)
+            offset[known + j] = offset[j] + distance;
 }
 
 /* Resolves n positions (oly_positions_length) from k on. state: 1 with an offset, 0 outside the array, -1 in another
