@@ -60,12 +60,12 @@ static inline int64_t oly_positions_step(const oly_positions *p, const int64_t *
     return p->last >= 0 ? stride[p->last] : p->row >= 0 ? stride[p->row] : 0;
 }
 
-/* Finds the runs, and those that follow each other. */
-static inline void oly_positions_divide(oly_positions *p, const int64_t *updates)
+/* Finds the run: as many of the last dimensions as are evenly spaced. Gives the dimension before them. */
+static inline int oly_positions_find_run(oly_positions *p, const int64_t *updates)
 {
     int d = p->rank - 1;
-    p->run = p->runs = 1;
-    p->last = p->row = p->first_row = -1;
+    p->run = 1;
+    p->last = -1;
     for (; d >= p->n_batch; d--) {
         if (p->extent[d] == 1)
             continue;
@@ -74,6 +74,14 @@ static inline void oly_positions_divide(oly_positions *p, const int64_t *updates
         p->last = p->last >= 0 ? p->last : d;
         p->run *= p->extent[d];
     }
+    return d;
+}
+
+/* Finds the runs that follow each other: those of dimension d and before it, as far as they are evenly spaced, also in the array. */
+static inline void oly_positions_find_runs(oly_positions *p, const int64_t *updates, int d)
+{
+    p->runs = 1;
+    p->row = p->first_row = -1;
     for (; d >= 0; d--) {
         if (p->extent[d] == 1)
             continue;
@@ -87,6 +95,11 @@ static inline void oly_positions_divide(oly_positions *p, const int64_t *updates
         p->runs *= p->extent[d];
     }
     p->array_row = p->row >= 0 ? oly_positions_array_stride(p, p->row) : 0;
+}
+
+static inline void oly_positions_divide(oly_positions *p, const int64_t *updates)
+{
+    oly_positions_find_runs(p, updates, oly_positions_find_run(p, updates));
     for (int a = 0; a < p->n_axes; a++) {
         oly_index_axis *x = &p->axis[a];
         x->step = oly_positions_step(p, x->at->stride);
