@@ -6,7 +6,7 @@
 #include <olympus.h>
 #include <string.h>
 
-enum { PROGRAMS = 64, KINDS = 8, MOST = 1 << 19 };
+enum { PROGRAMS = 72, KINDS = 9, MOST = 1 << 19 };
 
 static uint64_t seed;
 static int n_fused; /* in the plans made since it was set to 0 */
@@ -60,6 +60,12 @@ static void run(const oly_array *in, oly_array *out, void *user)
     case 4: loop(in, out); break;
     case 5: out[0] = PRODUCT(oly_slice(x, "1:, :"), oly_slice(y, ":, 1:")); break;
     case 6: out[0] = oly_einsum("ik,kj->ji", oly_astype(x, OLY_INT32), oly_astype(y, OLY_INT32)); break;
+    case 7: { /* bytes converted to other types than int32 */
+        static const oly_dtype types[] = {OLY_INT16, OLY_UINT32, OLY_INT64, OLY_FLOAT32};
+        oly_dtype type = types[(oly_dim(x, 0) + oly_dim(y, 1)) % 4];
+        out[0] = oly_matmul(oly_astype(x, type), oly_astype(y, type));
+        break;
+    }
     default: out[0] = oly_sum(PRODUCT(oly_reshape(x, 1, oly_dim(x, 0), oly_dim(x, 1)), y), OLY_AXES(0)); break;
     }
 }

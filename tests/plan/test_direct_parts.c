@@ -331,9 +331,37 @@ static void branches_read_copies(void **state)
     oly_finalize();
 }
 
+/* A part of a reshaped array begins in one row of the array's copy and ends in another. */
+static void part_of_reshaped(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array x = *(const oly_array *)user, part = oly_slice(oly_reshape(x, 4, 11, 1), "0, 0:11, 0:1");
+    out[0] = oly_argmax(oly_ne(in[1], x), OLY_AXES(0));
+    out[1] = oly_pad(part, 0, (int64_t[]){0, 2}, (int64_t[]){0, 1}, NULL);
+}
+
+static void parts_of_reshaped_copies_are_copied(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_direct_reads_least = 1;
+    OLY_SCOPE
+    {
+        static int32_t got[11 * 4];
+        oly_array zero = oly_device_put(oly_scalar(0, OLY_INT32), oly_named(oly_make_mesh("x=4,y=2"), ""));
+        oly_array x = oly_reshape(oly_arange(11 * 4, OLY_INT32), 11, 4), out[2] = {NULL};
+        x = oly_device_put(x, oly_named(oly_make_mesh("x=8,y=1"), ""));
+        oly_call(oly_jit(part_of_reshaped, 2, 2, .user = &x), OLY_IN(zero, x), OLY_OUT(out[0], out[1]));
+        assert_int_equal(oly_process_allgather(out[1], got, sizeof got), OLY_OK);
+        for (int k = 0; k < 11 * 4; k++)
+            assert_int_equal(got[k], k % 4 == 2 ? k / 4 : 0);
+    }
+    oly_finalize();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drawn_programs), cmocka_unit_test(branches_read_copies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_reshaped_copies_are_copied),
+                                       cmocka_unit_test(drawn_programs), cmocka_unit_test(branches_read_copies),
                                        cmocka_unit_test(columns_of_blocks_of_a_row_are_copied),
                                        cmocka_unit_test(loops_read_copies)};
     return CHECK_MAIN(tests);

@@ -321,7 +321,7 @@ static int dimension_of(const oly_copy_work *own, int64_t stride)
 /* False: the load does not go along dimensions of the block. */
 static bool redirect(const oly_copy_work *own, const oly_tile_work *w, oly_place *load)
 {
-    int64_t at[OLY_MAX_RANK], offset = own->from.offset;
+    int64_t at[OLY_MAX_RANK] = {0}, offset = own->from.offset;
     coordinates(own, load->offset, at);
     for (int d = 0; d < own->task.rank; d++) {
         if (at[d] < 0 || at[d] >= own->task.extent[d])
@@ -329,14 +329,18 @@ static bool redirect(const oly_copy_work *own, const oly_tile_work *w, oly_place
         offset += at[d] * own->task.from_stride[d] * (int64_t)own->task.element_bytes;
     }
     oly_place to = {.base = own->from.base, .offset = offset};
+    int64_t low[OLY_MAX_RANK], high[OLY_MAX_RANK]; /* of what is read */
+    memcpy(low, at, sizeof low);
+    memcpy(high, at, sizeof high);
     for (int t = 0; t < w->box.rank; t++) {
-        int d = load->stride[t] == 0 || w->box.extent[t] <= 1 ? -1 : dimension_of(own, load->stride[t]);
         if (load->stride[t] == 0 || w->box.extent[t] <= 1)
             continue;
+        int d = dimension_of(own, load->stride[t]);
         if (d < 0 || load->stride[t] % own->task.to_stride[d] != 0)
             return false;
-        int64_t scale = load->stride[t] / own->task.to_stride[d], last = at[d] + scale * (w->box.extent[t] - 1);
-        if (last < 0 || last >= own->task.extent[d])
+        int64_t scale = load->stride[t] / own->task.to_stride[d], far = scale * (w->box.extent[t] - 1);
+        *(far < 0 ? &low[d] : &high[d]) += far;
+        if (low[d] < 0 || high[d] >= own->task.extent[d])
             return false;
         to.stride[t] = scale * own->task.from_stride[d];
     }
@@ -397,6 +401,17 @@ typedef struct shell {
     int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
 } shell;
 
+/* Is a range, relative to the device's block, within rows of the larger one? A reshaped view goes on to the next row. */
+static bool stays_in_rows(const oly_copy_work *own, const int64_t *lo, const int64_t *hi)
+{
+    int64_t origin[OLY_MAX_RANK];
+    decode(own, own->task.to_stride, own->to.offset, origin);
+    for (int d = 1; d < own->task.rank; d++)
+        if (origin[d] + lo[d] < 0 || origin[d] + hi[d] > own->task.to_stride[d - 1] / own->task.to_stride[d])
+            return false;
+    return true;
+}
+
 /* What a part reads at one place: coordinates relative to the device's block. False: unknown. */
 static bool range_of(const oly_copy_work *own, const oly_tile_work *w, const oly_place *load, int64_t *lo, int64_t *hi)
 {
@@ -413,7 +428,7 @@ static bool range_of(const oly_copy_work *own, const oly_tile_work *w, const oly
         lo[d] += last < 0 ? last : 0;
         hi[d] += last > 0 ? last : 0;
     }
-    return true;
+    return stays_in_rows(own, lo, hi);
 }
 
 /* Adds what a part reads at one place. False: unknown, or not at an end of the block. */

@@ -30,13 +30,15 @@ static int slot_of(const oly_plan *plan, const oly_step *product, int o)
     return slot;
 }
 
-/* The load that store k is converted from; -1: it is something else. */
+/* The load, of bytes, that store k, of 32-bit integers, is converted from; -1: it is something else. */
 static int converted_load(const oly_tile_program *p, int k)
 {
     for (int i = 0; i < p->n_instructions; i++) {
         const oly_tile_instruction *x = &p->instructions[i];
         if (x->out != p->store_register[k])
             continue;
+        if (x->to != OLY_INT32 && x->to != OLY_UINT32)
+            return -1;
         if (x->op != OLY_TILE_convert || x->to != p->store_dtype[k] || (x->dtype != OLY_INT8 && x->dtype != OLY_UINT8))
             return -1;
         for (int j = 0; j < p->n_loads; j++)
