@@ -6,7 +6,7 @@
 #include <olympus.h>
 #include <string.h>
 
-enum { PROGRAMS = 72, KINDS = 9, MOST = 1 << 19 };
+enum { PROGRAMS = 144, KINDS = 9, MOST = 1 << 19 };
 
 static uint64_t seed;
 static int n_fused; /* in the plans made since it was set to 0 */
