@@ -84,6 +84,32 @@ static inline int64_t oly_slide_until(int64_t from, int64_t by, int64_t least, i
     return k < n ? k : n;
 }
 
+/* Of n positions that read a dilated operand those that meet an element of it: every period-th from the first on, `by` elements apart. */
+typedef struct oly_slide_grid {
+    int64_t first, period, n;
+    int64_t element, by;
+} oly_slide_grid;
+
+/* at: where in the dilated operand position 0 reads, by: how far apart the positions are. */
+static inline oly_slide_grid oly_slide_grid_of(int64_t at, int64_t by, int64_t dilation, int64_t begin, int64_t end,
+                                               int64_t n)
+{
+    oly_slide_grid g = {.period = 1};
+    while (by * g.period % dilation != 0)
+        g.period++;
+    while (g.first < g.period && (at + g.first * by) % dilation != 0)
+        g.first++;
+    if (g.first == g.period || g.first >= n)
+        return g;
+    int64_t count = (n - g.first + g.period - 1) / g.period, element = (at + g.first * by) / dilation;
+    g.by = by * g.period / dilation;
+    int64_t from = oly_slide_until(element, g.by, begin, count), to = oly_slide_until(element, g.by, end, count);
+    g.n = to > from ? to - from : 0;
+    g.element = element + from * g.by;
+    g.first += from * g.period;
+    return g;
+}
+
 /* line_<bits>: out[0, n) for positions [first, first + n) of the result's box, as tap `tap` reads them; x points to the
  * operand's box, at the position in the dimensions before the window's. `padding`: the element there. */
 #define OLY_WINDOW_LINE(bits, T)                                                                                       \
@@ -92,11 +118,11 @@ static inline int64_t oly_slide_until(int64_t from, int64_t by, int64_t least, i
         int d = s->rank - 1;                                                                                           \
         int64_t by = s->stride[d], begin = s->begin[d], end = s->end[d], step = s->step[d];                            \
         if (s->base_dilation[d] > 1) {                                                                                 \
-            for (int64_t k = 0; k < n; k++, at += by) {                                                                \
-                int64_t i = at / s->base_dilation[d];                                                                  \
-                bool inside = at >= 0 && i * s->base_dilation[d] == at && i >= begin && i < end;                       \
-                out[k] = inside ? row[(i - begin) * step] : padding;                                                   \
-            }                                                                                                          \
+            oly_slide_grid g = oly_slide_grid_of(at, by, s->base_dilation[d], begin, end, n);                          \
+            for (int64_t k = 0; k < n; k++)                                                                            \
+                out[k] = padding;                                                                                      \
+            for (int64_t k = 0; k < g.n; k++)                                                                          \
+                out[g.first + k * g.period] = row[(g.element - begin + k * g.by) * step];                              \
             return;                                                                                                    \
         }                                                                                                              \
         int64_t from = oly_slide_until(at, by, begin, n), to = oly_slide_until(at, by, end, n), k = 0;                 \
