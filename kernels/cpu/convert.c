@@ -79,6 +79,18 @@ static void f16_to_f32(int n, void *out, const void *in, UNUSED(y), UNUSED(z))
     const uint16_t *x = in;
     float *to = out;
     int i = 0;
+#ifdef __AVX512BW__
+    const __m512i magnitudes = _mm512_set1_epi16(0x7fff), infinities = _mm512_set1_epi16(0x7c00);
+    for (; i + 32 <= n; i += 32) {
+        const __m512i h = _mm512_loadu_si512(x + i);
+        if (_mm512_cmpgt_epi16_mask(_mm512_and_si512(h, magnitudes), infinities)) {
+            f16_to_f32_by_formula(32, to + i, x + i, NULL, NULL);
+            continue;
+        }
+        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm512_castsi512_si256(h)));
+        _mm512_storeu_ps(to + i + 16, _mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)));
+    }
+#endif
     for (; i + 8 <= n; i += 8) {
         __m128i h = _mm_loadu_si128((const __m128i *)(x + i));
         if (_mm_movemask_epi8(_mm_cmpgt_epi16(_mm_and_si128(h, magnitude), infinity)))
