@@ -14,6 +14,7 @@
 enum {
     MOST_PARTS = 16,
     MOST_OPERANDS = 8,
+    NARROW = 64,   /* elements of all parts together */
     LEAST_READ = 2 /* parts that slices read: for one alone the array need not be separated */
 };
 
@@ -44,14 +45,27 @@ static bool is_broadcast_number(const oly_node *n)
            n->in[0]->type.rank == 0 && !n->type.mesh && !n->params.sharding;
 }
 
-/* Is it a concatenation that may stay undone? */
+/* Are all parts slices of one array? It is shifted then. */
+static bool is_shift(const oly_node *concatenation)
+{
+    bool same = true;
+    for (int k = 0; same && k < concatenation->n_in; k++) {
+        const oly_node *part = concatenation->in[k];
+        same = oly_ops[part->op].lowering == OLY_LOWER_VIEW && part->in[0] == concatenation->in[0]->in[0];
+    }
+    return same;
+}
+
+/* Is it a concatenation that may stay undone? Its parts are few elements wide or alike: what is cut off at one end is no component. */
 static bool has_parts(const oly_node *n)
 {
-    bool has =
-        n->op == OLY_OP_concatenate && n->n_in >= 2 && n->n_in <= MOST_PARTS && !n->type.mesh && !n->params.sharding;
+    int d = n->params.dimension;
+    bool has = n->op == OLY_OP_concatenate && n->n_in >= 2 && n->n_in <= MOST_PARTS && !n->type.mesh &&
+               !n->params.sharding,
+         alike = n->type.shape[d] <= NARROW;
     for (int k = 0; has && k < n->n_in; k++)
-        has = n->in[k]->type.shape[n->params.dimension] > 0;
-    return has;
+        has = n->in[k]->type.shape[d] > 0 && (alike || n->in[k]->type.shape[d] == n->in[0]->type.shape[d]);
+    return has && !is_shift(n);
 }
 
 static bool same_parts(const oly_node *a, const oly_node *b)
