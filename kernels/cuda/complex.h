@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elementwise operations of complex numbers for kernels: oly_op_<operation>_c64, _c128. Sums, products and comparisons have the CPU's
  * bits. Functions are computed in double precision from their real and imaginary parts (complex64 is rounded once); the CPU uses
- * those of the C library, so the last bits may differ. Part of the text of generated kernels. */
+ * other ones, so the last bits may differ. Part of the text of generated kernels. */
 #ifndef OLY_CUDA_COMPLEX_H
 #define OLY_CUDA_COMPLEX_H
 #include "formulas.h"
