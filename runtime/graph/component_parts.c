@@ -25,13 +25,14 @@ static bool is_shift(const oly_node *whole)
 
 bool oly_has_components(const oly_node *n)
 {
+    if (n->op != OLY_OP_concatenate || n->n_in < 2 || n->n_in > OLY_MOST_COMPONENTS || n->type.mesh ||
+        n->params.sharding)
+        return false;
     int d = n->params.dimension;
-    bool has = n->op == OLY_OP_concatenate && n->n_in >= 2 && n->n_in <= OLY_MOST_COMPONENTS && !n->type.mesh &&
-               !n->params.sharding,
-         alike = n->type.shape[d] <= NARROW;
+    bool has = !is_shift(n), narrow = n->type.shape[d] <= NARROW;
     for (int k = 0; has && k < n->n_in; k++)
-        has = n->in[k]->type.shape[d] > 0 && (alike || n->in[k]->type.shape[d] == n->in[0]->type.shape[d]);
-    return has && !is_shift(n);
+        has = n->in[k]->type.shape[d] > 0 && (narrow || n->in[k]->type.shape[d] == n->in[0]->type.shape[d]);
+    return has;
 }
 
 int64_t oly_component_begin(const oly_node *whole, int k)
