@@ -10,7 +10,7 @@
 #include "plan/schedule/scheduler.h"
 #include <string.h>
 
-enum { MOST_READERS = 4, MOST_WRITERS = 8, MOST_MADE = 1 << 20 };
+enum { MOST_READERS = 4, MOST_WRITERS = 8, MOST_MADE = 1 << 20, MOST_LOOKED = 1 << 26 };
 int64_t oly_direct_reads_least = 1 << 18;
 
 /* What a part of a step costs besides its elements, and what each of its rows costs for each load, store and instruction; seconds. */
@@ -683,7 +683,7 @@ static int last_nested(const oly_block *b)
     return j;
 }
 
-static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *changed)
+static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *changed, bool *looks)
 {
     margins m = {.p = p, .block = b, .k = k, .last_nested = last_nested(b)};
     bool found, fits = true, transfer = b->steps[k].transfer;
@@ -692,7 +692,8 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
     m.own = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
     m.block_copy = OLY_PLAN_NEW(p, const oly_copy_work *, p->plan->n_devices + 1);
     OLY_PLAN_CHECK(m.own ? m.block_copy : NULL);
-    if (!(transfer ? finds_blocks(&m) : finds_operand(&m)) || !only_margins_come(&m) || !find_writers(&m))
+    *looks = transfer ? finds_blocks(&m) : finds_operand(&m);
+    if (!*looks || !only_margins_come(&m) || !find_writers(&m))
         return OLY_OK;
     OLY_TRY(find_readers(&m, &found));
     if (!found || !pays(&m))
@@ -709,18 +710,29 @@ static oly_status read_directly(oly_planner *p, oly_block *b, int k, bool *chang
     return replace(&m, made, copies, n_copies);
 }
 
-/* Each change makes the list of steps anew: of blocks of many thousands not everything is looked at, so that planning does not take seconds. */
+/* Copies and steps that are looked at for one transfer, at most. */
+static int64_t looked_at(const oly_block *b)
+{
+    int64_t n = 0;
+    for (int k = 0; k < b->n_steps; k++)
+        n += 1 + (b->steps[k].kind == OLY_STEP_MOVE ? b->steps[k].move.n_copies : 0);
+    return n;
+}
+
+/* Each change makes the list of steps anew, and each transfer looks at many: of blocks of many thousands not everything is looked at, so
+ * that planning does not take seconds. */
 static oly_status visit(oly_planner *p, oly_block *b, bool *changed)
 {
-    int64_t made = 0;
+    int64_t made = 0, looked = 0, each = looked_at(b);
     /* from the last to the first: what is copied twice is then read where it was first */
-    for (int k = b->n_steps - 1; k >= 0 && made < MOST_MADE; k--) {
+    for (int k = b->n_steps - 1; k >= 0 && made < MOST_MADE && looked < MOST_LOOKED; k--) {
         const oly_step *s = &b->steps[k];
-        bool divides = false;
+        bool divides = false, looks = false;
         if (s->kind == OLY_STEP_MOVE && (s->transfer || (s->boxes && !s->exchange)) && s->move.n_copies > 0 &&
             !s->second && !s->starts)
-            OLY_TRY(read_directly(p, b, k, &divides));
+            OLY_TRY(read_directly(p, b, k, &divides, &looks));
         made += divides ? b->n_steps : 0;
+        looked += looks ? each : 0;
         *changed = *changed || divides;
     }
     return OLY_OK;
