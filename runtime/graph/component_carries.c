@@ -25,6 +25,16 @@ static bool falls_into_parts(const oly_node *loop, int c)
     return read;
 }
 
+/* Makes a node, in its place, what another of its type is: its readers need not be found. */
+static void become(oly_node *node, const oly_node *made)
+{
+    node->op = made->op;
+    node->params = made->params;
+    node->n_in = made->n_in;
+    node->in = made->in;
+    node->hash = made->hash;
+}
+
 /* Takes an input that is none any more off the nodes. */
 static void drop_node(oly_graph *g, const oly_node *node)
 {
@@ -70,9 +80,7 @@ static oly_status divide_body(oly_graph *body, int n_carry, int c, const oly_nod
         if (oly_components_are_thin(next))
             OLY_TRY(oly_component_thicken(body, &of, d, slice->site));
         OLY_TRY(oly_graph_add(body, slice->op, 1, &of, &params, &shown));
-        slice->in = shown->in;
-        slice->params = shown->params;
-        slice->hash = shown->hash;
+        become(slice, shown);
     }
     drop_node(body, carry);
     return oly_graph_sort(body);
@@ -117,11 +125,7 @@ static oly_status join_results(oly_graph *g, oly_node *loop, int c, const oly_no
         }
         oly_params params = {.dimension = next->params.dimension};
         OLY_TRY(oly_graph_add(g, OLY_OP_concatenate, next->n_in, part, &params, &made));
-        result->op = made->op;
-        result->params = made->params;
-        result->n_in = made->n_in;
-        result->in = made->in;
-        result->hash = made->hash;
+        become(result, made);
     }
     return OLY_OK;
 }
