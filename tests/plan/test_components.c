@@ -49,11 +49,30 @@ static oly_array together(const shape_of_state *s, const oly_array *parts)
     return s->stacked ? oly_stack_n(s->n, parts, s->along) : oly_concatenate_n(s->n, parts, s->along);
 }
 
-/* A number for each element of a component, of another component: of the same shape, or reduced to one number. */
+/* A number for each element of a component, of another component: of the same shape, or the largest, which no layout changes. */
 static oly_array other(const shape_of_state *s, const oly_array *c, int k)
 {
     int j = draw(s->n);
-    return width_of(s, j) == width_of(s, k) ? c[j] : oly_mean(c[j]);
+    return width_of(s, j) == width_of(s, k) ? c[j] : oly_max(c[j]);
+}
+
+/* The largest of the last elements of component k, all but one of the other dimension: of a part of a part. */
+static oly_array inner_max(const shape_of_state *s, oly_array x, int k)
+{
+    int64_t end = begin_of(s, k + 1);
+    return oly_max(oly_slice_in_dim(oly_slice_in_dim(x, 1, LENGTH, 1, 1 - s->along), end - 1, end, 1, s->along));
+}
+
+/* As wide as the state, of the same parts in the opposite order, which may be others. */
+static oly_array other_parts(const shape_of_state *s)
+{
+    oly_array parts[MOST_COMPONENTS];
+    for (int k = 0; k < s->n; k++) {
+        int64_t shape[2] = {LENGTH, LENGTH};
+        shape[s->along] = width_of(s, s->n - 1 - k);
+        parts[k] = oly_full_shape(OLY_ARG(1 + 0.125 * k), OLY_FLOAT32, 2, shape);
+    }
+    return oly_concatenate_n(s->n, parts, s->along);
 }
 
 /* The right-hand side: each component from some of the others. */
@@ -65,10 +84,11 @@ static oly_array slope(const shape_of_state *s, oly_array x)
     for (int k = 0; k < s->n; k++) {
         oly_array y = oly_mul(0.25, oly_sub(other(s, c, k), c[k]));
         int shift = draw(3) - 1, far = oly_rank(y) - 1;
-        switch (draw(5)) {
+        switch (draw(6)) {
         case 0: y = oly_add(y, oly_mul(0.5, other(s, c, k))); break;
         case 1: y = oly_tanh(oly_add(oly_mul(y, other(s, c, k)), 0.125)); break;
         case 2: y = oly_fmax(y, oly_mul(0.5, oly_roll(y, shift, far))); break;
+        case 4: y = oly_add(y, inner_max(s, x, draw(s->n))); break;
         case 3: y = oly_where(oly_gt(y, 0), y, oly_neg(c[k])); break;
         default: break;
         }
@@ -88,6 +108,8 @@ static oly_array step(const shape_of_state *s, oly_array x)
         at = oly_add(x, oly_mul(0.25, slopes));
         if (draw(8) == 0)
             at = oly_sub(at, oly_mul(0.01, oly_max(at)));
+        if (draw(6) == 0)
+            at = oly_mul(at, other_parts(s));
         if (draw(4) == 0)
             at = oly_fmin(at, oly_roll(at, 1, 1 - s->along));
         if (draw(12) == 0)
@@ -101,7 +123,7 @@ static void in_loop(oly_array i, oly_array *carry, void *user)
     uint64_t before = seed;
     const shape_of_state *s = user;
     oly_array next = step(s, carry[0]);
-    carry[1] = oly_add(carry[1], oly_mul(oly_astype(i, OLY_FLOAT32), oly_sum(carry[0])));
+    carry[1] = oly_add(carry[1], oly_mul(oly_astype(i, OLY_FLOAT32), oly_max(carry[0])));
     carry[0] = next;
     if (s->width[0] & 1) /* else the second carry follows the first one step later */
         carry[2] = oly_add(oly_mul(0.5, carry[2]), next);
@@ -150,7 +172,7 @@ static void random_program(const oly_array *in, oly_array *out, void *user)
         out[0] = x;
         out[1] = shortened(y);
     } else {
-        oly_array carry[3] = {x, oly_sum(x), x};
+        oly_array carry[3] = {x, oly_max(x), x};
         oly_fori(0, 1 + draw(6), in_loop, 3, carry, &s);
         out[0] = oly_add(carry[0], carry[1]);
         out[1] = shortened(carry[2]);
