@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-    LARGEST_GROUP = 64,
+    LARGEST_GROUP =
+        192, /* operations: most that compile into one loop (kernels/x86/generator.h) with what they are made of */
     MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one is for the zero of deferred reductions (lower.c) */
 };
 
@@ -17,7 +18,8 @@ typedef struct grouping {
     oly_frame *f;
     int *of, *size;      /* [groups] the group that it has been merged into, or itself; operations */
     int *registers;      /* [groups] an upper bound */
-    int *first;          /* [groups] index of the first operation */
+    int *first, *last;   /* [groups] indexes of operations */
+    bool *joined;        /* [groups] those that would be one (registers_needed) */
     int *last_use, *met; /* [nodes] of registers_needed */
 } grouping;
 
@@ -127,34 +129,29 @@ static void merge_operands(grouping *s, const oly_node *n, int into)
             s->size[into] += s->size[g];
             s->registers[into] += s->registers[g];
             s->first[into] = s->first[g] < s->first[into] ? s->first[g] : s->first[into];
+            s->last[into] = s->last[g] > s->last[into] ? s->last[g] : s->last[into];
         }
     }
 }
 
-/* Is it n itself, or in the group of one of the operands that n joins? */
+/* Is it n itself (NULL: none), or in one of the groups that would be one with it? */
 static bool would_join(const grouping *s, const oly_node *n, const oly_node *x)
 {
     int group = group_of(s, x);
-    for (int k = 0; k < n->n_in && group >= 0; k++)
-        if (is_beside(s->f, n, k) && group_of(s, n->in[k]) == group)
-            return true;
-    return x == n;
+    return x == n || (group >= 0 && s->joined[group]);
 }
 
-/* The registers of the merged groups of n's operands, and n, as lower.c takes them: operands and what is read elsewhere keep
- * theirs. For groups of which the upper bound says nothing: it follows every operation. */
-static int registers_needed(const grouping *s, const oly_node *n)
+/* The registers of the joined groups and n, whose nodes are numbers begin to end, as lower.c takes them: operands and what is read elsewhere
+ * keep theirs. For groups of which the upper bound says nothing: it follows every operation. */
+static int registers_between(const grouping *s, const oly_node *n, int begin, int end)
 {
     oly_node *const *nodes = s->f->graph->nodes;
-    int begin = n->index, held = 0, most = 0;
-    for (int k = 0; k < n->n_in; k++)
-        if (is_beside(s->f, n, k) && s->first[group_of(s, n->in[k])] < begin)
-            begin = s->first[group_of(s, n->in[k])];
-    for (int k = begin; k <= n->index; k++) {
+    int held = 0, most = 0;
+    for (int k = begin; k <= end; k++) {
         s->last_use[k] = INT32_MAX;
         s->met[k] = 0; /* reads by the group */
     }
-    for (int k = begin; k <= n->index; k++)
+    for (int k = begin; k <= end; k++)
         for (int j = 0; j < nodes[k]->n_in && would_join(s, n, nodes[k]); j++) {
             const oly_node *x = nodes[k]->in[j];
             bool inside = x->index >= begin && would_join(s, n, x);
@@ -167,7 +164,7 @@ static int registers_needed(const grouping *s, const oly_node *n)
                     break;
                 }
         }
-    for (int k = begin; k <= n->index; k++) {
+    for (int k = begin; k <= end; k++) {
         if (!would_join(s, n, nodes[k]))
             continue;
         most = ++held > most ? held : most;
@@ -180,6 +177,23 @@ static int registers_needed(const grouping *s, const oly_node *n)
         }
     }
     return most;
+}
+
+/* Of n and the groups of its operands. */
+static int registers_needed(const grouping *s, const oly_node *n)
+{
+    int begin = n->index;
+    for (int k = 0; k < n->n_in; k++)
+        if (is_beside(s->f, n, k)) {
+            int g = group_of(s, n->in[k]);
+            s->joined[g] = true;
+            begin = s->first[g] < begin ? s->first[g] : begin;
+        }
+    int needed = registers_between(s, n, begin, n->index);
+    for (int k = 0; k < n->n_in; k++)
+        if (is_beside(s->f, n, k))
+            s->joined[group_of(s, n->in[k])] = false;
+    return needed;
 }
 
 /* Are the merged groups of its operands small enough? */
@@ -195,6 +209,60 @@ static bool fits(const grouping *s, const oly_node *n)
         before = g;
     }
     return total <= LARGEST_GROUP && (all <= MOST_REGISTERS || registers_needed(s, n) <= MOST_REGISTERS);
+}
+
+/* -- groups that one other reads --------------------------------------------------------------------------------------------- */
+
+static void merge_groups(grouping *s, int from, int to)
+{
+    s->of[from] = to;
+    s->size[to] += s->size[from];
+    s->registers[to] += s->registers[from];
+    s->first[to] = s->first[from] < s->first[to] ? s->first[from] : s->first[to];
+    s->last[to] = s->last[from] > s->last[to] ? s->last[from] : s->last[to];
+}
+
+static bool two_fit(const grouping *s, int a, int b)
+{
+    if (s->size[a] + s->size[b] > LARGEST_GROUP)
+        return false;
+    int begin = s->first[a] < s->first[b] ? s->first[a] : s->first[b];
+    int end = s->last[a] > s->last[b] ? s->last[a] : s->last[b];
+    s->joined[a] = s->joined[b] = true;
+    int needed = registers_between(s, NULL, begin, end);
+    s->joined[a] = s->joined[b] = false;
+    return needed <= MOST_REGISTERS;
+}
+
+/* Group g is n's. Notes that x reads it: another group, or something else (-2). */
+static void note_reader(const grouping *s, int *reader, const oly_node *n, const oly_node *x)
+{
+    int g = group_of(s, n), by = group_of(s, x);
+    if (by == g)
+        return;
+    bool one = by >= 0 && joins(s->f, n, x) && (reader[g] == -1 || reader[g] == by);
+    reader[g] = one ? by : -2;
+}
+
+/* A group that became too large left what it would have read in groups of their own: they join the one that alone reads them, as nothing
+ * between the two can depend on them. reader: [groups] */
+static void join_readers(grouping *s, int n_ids, int *reader)
+{
+    oly_graph *g = s->f->graph;
+    for (int k = 0; k < n_ids; k++)
+        reader[k] = -1;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++)
+            if (group_of(s, g->nodes[k]->in[j]) >= 0)
+                note_reader(s, reader, g->nodes[k]->in[j], g->nodes[k]);
+    for (int k = 0; k < g->n_outputs; k++)
+        if (group_of(s, g->outputs[k]) >= 0)
+            reader[group_of(s, g->outputs[k])] = -2;
+    for (int k = n_ids - 1; k >= 0; k--) {
+        int to = s->of[k] == k && reader[k] >= 0 ? root_of(s->of, reader[k]) : k;
+        if (to != k && two_fit(s, k, to))
+            merge_groups(s, k, to);
+    }
 }
 
 static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *count)
@@ -225,9 +293,13 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
                   .size = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .registers = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .first = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .last = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .joined = OLY_PLAN_NEW(p, bool, g->n_nodes + 1),
                   .last_use = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .met = OLY_PLAN_NEW(p, int, g->n_nodes + 1)};
-    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last_use ? s.met : NULL);
+    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last && s.joined && s.last_use
+                       ? s.met
+                       : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_graph_ahead(g, k, 1);
         f->values[k].depth = least_depth(f, g->nodes[k]);
@@ -254,10 +326,12 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
             s.first[id] = k;
         }
         v->group = id;
+        s.last[id] = k;
         s.size[id]++;
         s.registers[id] += registers_of(f, n);
         merge_operands(&s, n, id);
     }
+    join_readers(&s, n_ids, scratch);
     collect(f, n_ids, s.of, scratch, count);
     f->groups = OLY_PLAN_NEW(p, oly_group, f->n_groups + 1);
     OLY_PLAN_CHECK(f->groups);
