@@ -91,7 +91,7 @@ static oly_status reshape(oly_graph *g, oly_node *x, const oly_type *to, oly_sit
 bool oly_components_are_thin(const oly_node *whole)
 {
     int d = whole->params.dimension;
-    return whole->type.rank > 1 && whole->type.shape[d] == whole->n_in;
+    return whole->type.shape[d] == whole->n_in;
 }
 
 oly_type oly_type_without(oly_type type, int d)

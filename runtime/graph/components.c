@@ -28,7 +28,7 @@ typedef struct separation {
     bool *crossed;       /* [root] some slice reads more than one part */
     oly_node ***part;    /* [n] */
     oly_node **whole;    /* [n] the parts put together, once that is needed */
-    oly_node **instead;  /* [n] of a slice: what it shows */
+    oly_node **instead;  /* [n] of a slice or a reduction: what it shows, or is */
     const oly_node *
         *source; /* [n] of a loop's carry: the concatenation into whose parts it falls, as what it becomes does */
     int *beside; /* [n] an elementwise operation that also has an operand that falls into parts, + 1; 0: none */
@@ -235,6 +235,10 @@ static oly_status operand_part(separation *s, oly_node *x, const oly_node *of, i
     oly_type type = x->type;
     type.shape[d] = length;
     type = oly_components_are_thin(of) ? oly_type_without(type, d) : type;
+    if (type.rank == 0) {
+        *made = x->in[0];
+        return OLY_OK;
+    }
     params.rank = type.rank;
     memset(params.shape, 0, sizeof params.shape);
     memcpy(params.shape, type.shape, sizeof params.shape[0] * (size_t)type.rank);
@@ -336,8 +340,61 @@ static oly_status show(separation *s, oly_node *slice)
     return OLY_OK;
 }
 
+/* The operation that combines parts as a reduction over the dimension d of all of them does, in any order; OLY_N_OPS: it does not. */
+static oly_op combines_parts(const oly_node *n, int d)
+{
+    bool over = false;
+    if (oly_ops[n->op].lowering != OLY_LOWER_REDUCE || n->type.mesh || n->params.sharding)
+        return OLY_N_OPS;
+    for (int k = 0; k < n->params.n_axes; k++)
+        over = over || n->params.axes[k] == d;
+    if (!over)
+        return OLY_N_OPS;
+    switch (oly_ops[n->op].detail) {
+    case OLY_COMBINE_MAX: return OLY_OP_max;
+    case OLY_COMBINE_MIN: return OLY_OP_min;
+    case OLY_COMBINE_AND: return OLY_OP_and;
+    case OLY_COMBINE_OR: return OLY_OP_or;
+    default: return OLY_N_OPS;
+    }
+}
+
+/* Reduces each part, then what is left of them. */
+static oly_status reduce_parts(separation *s, oly_node *n, oly_op combine)
+{
+    const oly_node *of = s->of[n->in[0]->index];
+    int d = of->params.dimension;
+    bool thin = oly_components_are_thin(of);
+    oly_params params = n->params, none = {0};
+    params.n_axes = 0;
+    for (int k = 0; k < n->params.n_axes; k++)
+        if (!thin || n->params.axes[k] != d)
+            params.axes[params.n_axes++] = n->params.axes[k] - (thin && n->params.axes[k] > d);
+    oly_node *all = NULL;
+    for (int k = 0; k < of->n_in; k++) {
+        oly_node *part = s->part[n->in[0]->index][k];
+        if (params.n_axes > 0) {
+            OLY_TRY(oly_graph_add(s->graph, n->op, 1, &part, &params, &part));
+            part->site = n->site;
+        }
+        if (all) {
+            oly_node *in[] = {all, part};
+            OLY_TRY(oly_graph_add(s->graph, combine, 2, in, &none, &part));
+            part->site = n->site;
+        }
+        all = part;
+    }
+    s->instead[n->index] = all;
+    return OLY_OK;
+}
+
 static oly_status visit(separation *s, oly_node *n)
 {
+    if (n->n_in == 1 && is_separate(s, n->in[0])) {
+        oly_op combine = combines_parts(n, s->of[n->in[0]->index]->params.dimension);
+        if (combine != OLY_N_OPS)
+            return reduce_parts(s, n, combine);
+    }
     bool shows =
         oly_is_plain_slice(n) && is_separate(s, n->in[0]) && oly_component_read(n, s->of[n->in[0]->index]) >= 0;
     if (shows)
