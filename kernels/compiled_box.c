@@ -50,6 +50,14 @@ static int element_of(const oly_tile_program *p, int operand)
     return oly_element_bytes[operand < p->n_loads ? p->load_dtype[operand] : p->store_dtype[operand - p->n_loads]];
 }
 
+/* One element: a row of one, whose code is that of longer rows. */
+static void take_one(const oly_tile_program *p, oly_code_box *b)
+{
+    b->extent[b->rank++] = 1;
+    for (int k = 0; k < b->n_operands; k++)
+        b->stride[k][0] = k < b->n_memory ? element_of(p, k) : 1;
+}
+
 /* Are elements adjacent along rows, or one for the whole row? */
 static bool find_form(const oly_tile_program *p, const oly_code_box *b, oly_code_form *form)
 {
@@ -94,7 +102,9 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
                                          : stores[k - p->n_loads].stride[d] * element_of(p, k);
         take_dimension(b, stride, box->extent[d]);
     }
-    if (b->rank == 0 || (b->rank > 1 && b->extent[b->rank - 1] < SHORTEST_ROW))
+    if (b->rank == 0)
+        take_one(p, b);
+    if (b->rank > 1 && b->extent[b->rank - 1] < SHORTEST_ROW)
         return false;
     return find_form(p, b, form);
 }

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, MULTIPLE = 64, SHORT_ROW = 256 };
+enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, CALL = 128, MULTIPLE = 64, SHORT_ROW = 256 };
 
 enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
 
@@ -238,8 +238,14 @@ static double elements_of(const oly_tile_box *box)
     return n;
 }
 
-/* The program's entry, whose user the caller becomes, if it has code. */
-static entry *ready(const oly_tile_program *p, const oly_code_form *form, double work)
+/* A group that is left to the interpreter need not be looked up again. */
+static bool is_refused(const oly_group_known *known)
+{
+    return atomic_load_explicit(&known->n, memory_order_relaxed) < 0;
+}
+
+/* The program's entry, whose user the caller becomes, if it has code. known: NULL allowed. */
+static entry *ready(const oly_tile_program *p, const oly_code_form *form, double work, oly_group_known *known)
 {
     uint64_t hash = hash_of(p, form);
     entry *e = find(hash, p, form);
@@ -259,14 +265,17 @@ static entry *ready(const oly_tile_program *p, const oly_code_form *form, double
         compile(e, p, form);
     if (atomic_load(&e->state) == READY)
         return e;
+    if (known && atomic_load(&e->state) == REFUSED)
+        atomic_store_explicit(&known->n, -1, memory_order_relaxed);
     atomic_fetch_sub(&e->users, 1);
     return NULL;
 }
 
-/* One operation gains nothing, its kernel is such a loop already, unless rows are so short that calling it takes longer. */
-static bool may_gain(const oly_tile_program *p, const oly_tile_box *box)
+/* One operation gains nothing, its kernel is such a loop already, unless rows are so short that calling it takes longer; a lone one is found
+ * quickly if it is known. */
+static bool may_gain(const oly_tile_program *p, const oly_tile_box *box, const oly_group_known *known)
 {
-    bool short_rows = box->rank > 1 && box->extent[box->rank - 1] <= SHORT_ROW;
+    bool short_rows = (known || box->rank > 1) && (box->rank == 0 || box->extent[box->rank - 1] <= SHORT_ROW);
     int operations = 0;
     for (int i = 0; i < p->n_instructions && operations < 2; i++)
         operations += p->instructions[i].op != OLY_TILE_splat && p->instructions[i].op != OLY_TILE_iota;
@@ -323,7 +332,7 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
     oly_code_form form;
     entry *e = NULL;
     if (!atomic_load(&denied) && oly_code_prepare(p, box, loads, stores, &b, &form))
-        e = ready(p, &form, work);
+        e = ready(p, &form, work, known);
     if (!e) {
         oly_tile_run(p, box, loads, stores, 0, 1);
         return;
@@ -385,7 +394,9 @@ static void run(const oly_tile_program *p, const oly_tile_box *box, const oly_ti
                 const oly_tile_operand *stores, int chunk, int n_chunks, oly_group_known *known)
 {
     double work = elements_of(box) * p->n_instructions / n_chunks;
-    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p, box) || !oly_code_available())
+    if (work < LEAST_WORK && known && !is_refused(known)) /* what interpreting an instruction costs */
+        work += (double)CALL * p->n_instructions;
+    if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p, box, known) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, chunk, n_chunks);
     else if (n_chunks == 1)
         run_box(p, box, loads, stores, work, known);
