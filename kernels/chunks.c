@@ -176,7 +176,8 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
                 is_blas_matrix(t->k, t->n, t->b_row, t->b_column) && is_blas_matrix(t->m, t->n, t->c_row, 1);
     s.blas = floating && !vector && fits && t->k > 1 && work >= SMALL_PRODUCT;
     int64_t wanted = oly_smaller(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
-    wanted = divide_up(wanted, oly_larger(oly_gemm_batches(t), 1));
+    if (wanted > 1)
+        wanted = divide_up(wanted, oly_larger(oly_gemm_batches(t), 1));
     if (wanted <= 1)
         return s;
     int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : LEAST_PIECE;

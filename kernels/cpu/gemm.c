@@ -164,7 +164,8 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
                 VECTOR_OF(s, p->m, p->k, b + j * p->b_column, p->b_row, a, p->a_row, 1, c + j, p->c_row);              \
         } else if (p->n == 1 && p->c_row == 1) { /* c is a column: the row of the transposed product */                \
             product turned = {1, p->m, p->k, 0, p->b_row, p->a_column, p->a_row, p->m};                                \
-            wide_##s(&turned, b, a, c);                                                                                \
+            if (TILED_OR_NOT(s, &turned, b, a, c))                                                                     \
+                wide_##s(&turned, b, a, c);                                                                            \
         } else if (TILED_OR_NOT(s, p, a, b, c)) {                                                                      \
             wide_##s(p, a, b, c);                                                                                      \
         }                                                                                                              \
@@ -178,17 +179,18 @@ static bool wide_needed(const product *p, const void *a, const void *b, void *c)
 }
 #ifdef OLY_HAS_TILES
 #define LEAST_TILED 4 /* rows */
-#define TRY_TILED(s, T, multiply)                                                                                      \
+#define TRY_TILED(s, T, multiply, row)                                                                                 \
     static bool try_##s(const product *p, const T *a, const T *b, T *c)                                                \
     {                                                                                                                  \
         if (p->m < LEAST_TILED || p->k == 0)                                                                           \
-            return true;                                                                                               \
+            return !row(p, a, b, c);                                                                                   \
         multiply(p, a, b, c);                                                                                          \
         return false;                                                                                                  \
     }
-TRY_TILED(f32, float, blocks_f32)
-TRY_TILED(f64, double, blocks_f64)
-TRY_TILED(uint32_t, uint32_t, tiled_uint32_t)
+#define NO_ROW(p, a, b, c) false
+TRY_TILED(f32, float, blocks_f32, try_row_f32)
+TRY_TILED(f64, double, blocks_f64, try_row_f64)
+TRY_TILED(uint32_t, uint32_t, tiled_uint32_t, NO_ROW)
 #define TILED_TYPES float * : try_f32, double * : try_f64, uint32_t * : try_uint32_t,
 #else
 #define TILED_TYPES
@@ -377,6 +379,11 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
         return;
     oly_gemm_shape s = oly_gemm_divide(t);
     int64_t bytes = oly_element_bytes[t->dtype], blocks = batches * s.row_blocks * s.column_blocks;
+    if (blocks == 1 && n_chunks == 1) { /* small products, whose time divisions would double */
+        product all = {t->m, t->n, t->k, t->a_row, t->a_column, t->b_row, t->b_column, t->c_row};
+        run_block(t, &s, &all, a, b, c);
+        return;
+    }
     int64_t end = blocks * (chunk + 1) / n_chunks;
     bool real = t->dtype == OLY_FLOAT32 || t->dtype == OLY_FLOAT64, together = real && !s.blas && is_together(t);
     for (int64_t block = blocks * chunk / n_chunks; block < end; block++) {

@@ -16,10 +16,12 @@
 #define FEW_LANES    16 /* of float32 */
 #define FEW_TOGETHER 8  /* vectors that two rows are multiplied with in registers */
 #define ONE_TOGETHER 16 /* rows that one vector is multiplied with */
+#define ONE_FEW      4  /* the same where there are few rows */
 #else
 #define FEW_LANES    8
 #define FEW_TOGETHER 4
 #define ONE_TOGETHER 8
+#define ONE_FEW      4
 #endif
 
 /* The lanes of each of 16 sums, added in a tree. */
@@ -116,32 +118,54 @@ FEW(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
 /* Dot products of one vector with dense rows, sixteen rows side by side, in lanes that are added in a tree. */
 #define ONE_MOST 8192 /* elements of a vector that is not dense: it is copied */
 #define ONE(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                      \
-    static void sixteen_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)       \
+    /* lane[r] of `together` rows, of which there may be fewer: the last one is repeated. */                           \
+    static inline __attribute__((always_inline)) void rows_in_lanes_##s(                                               \
+        const int together, int64_t k, int rows, const T *x, const T *y, int64_t row, T lane[][lanes])                 \
     {                                                                                                                  \
         enum { AHEAD = 256 / sizeof(T) }; /* sixteen streams are more than processors follow */                        \
-        T lane[FEW_SUMS][lanes] __attribute__((aligned(64))), sums[FEW_SUMS];                                          \
-        for (int from = 0; from < FEW_SUMS; from += ONE_TOGETHER) {                                                    \
-            const T *at[ONE_TOGETHER];                                                                                 \
-            V sum[ONE_TOGETHER];                                                                                       \
-            _Pragma("GCC unroll 16") for (int r = 0; r < ONE_TOGETHER; r++)                                            \
-            {                                                                                                          \
-                at[r] = y + (from + r < rows ? from + r : rows - 1) * row;                                             \
-                sum[r] = ZERO();                                                                                       \
-            }                                                                                                          \
-            for (int64_t l = 0; l < k && from < rows; l += (lanes)) {                                                  \
-                const M some = (M)TILE_FIRST(lanes, k - l);                                                            \
-                const V with = LOAD(some, x + l);                                                                      \
-                _Pragma("GCC unroll 16") for (int r = 0; r < ONE_TOGETHER; r++)                                        \
-                {                                                                                                      \
-                    sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                               \
-                    __builtin_prefetch(at[r] + l + AHEAD);                                                             \
-                }                                                                                                      \
-            }                                                                                                          \
-            memcpy(lane + from, sum, sizeof sum);                                                                      \
+        const T *at[ONE_TOGETHER];                                                                                     \
+        V sum[ONE_TOGETHER];                                                                                           \
+        _Pragma("GCC unroll 16") for (int r = 0; r < together; r++)                                                    \
+        {                                                                                                              \
+            at[r] = y + (r < rows ? r : rows - 1) * row;                                                               \
+            sum[r] = ZERO();                                                                                           \
         }                                                                                                              \
+        for (int64_t l = 0; l < k; l += (lanes)) {                                                                     \
+            const M some = (M)TILE_FIRST(lanes, k - l);                                                                \
+            const V with = LOAD(some, x + l);                                                                          \
+            _Pragma("GCC unroll 16") for (int r = 0; r < together; r++)                                                \
+            {                                                                                                          \
+                sum[r] = FUSED(LOAD(some, at[r] + l), with, sum[r]);                                                   \
+                if (together > ONE_FEW)                                                                                \
+                    __builtin_prefetch(at[r] + l + AHEAD);                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        memcpy(lane, sum, sizeof(V) * (size_t)together);                                                               \
+    }                                                                                                                  \
+    static void sixteen_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)       \
+    {                                                                                                                  \
+        T lane[FEW_SUMS][lanes] __attribute__((aligned(64))) = {{0}}, sums[FEW_SUMS];                                  \
+        for (int from = 0; from < FEW_SUMS && from < rows; from += ONE_TOGETHER)                                       \
+            rows_in_lanes_##s(ONE_TOGETHER, k, rows - from, x, y + from * row, row, lane + from);                      \
         add_lanes_##s(lane[0], sums);                                                                                  \
         for (int r = 0; r < rows; r++)                                                                                 \
             out[r * step] = sums[r];                                                                                   \
+    }                                                                                                                  \
+    /* What is left over, or all there is: no more than is asked for, with the same bits. */                           \
+    static void few_rows_##s(int64_t k, int rows, const T *x, const T *y, int64_t row, T *out, int64_t step)           \
+    {                                                                                                                  \
+        T lane[FEW_SUMS][lanes] __attribute__((aligned(64)));                                                          \
+        int done = 0;                                                                                                  \
+        for (; rows - done >= ONE_FEW; done += ONE_FEW)                                                                \
+            rows_in_lanes_##s(ONE_FEW, k, ONE_FEW, x, y + done * row, row, lane + done);                               \
+        for (; done < rows; done++)                                                                                    \
+            rows_in_lanes_##s(1, k, 1, x, y + done * row, row, lane + done);                                           \
+        for (int r = 0; r < rows; r++) {                                                                               \
+            for (int half = (lanes) / 2; half > 0; half /= 2)                                                          \
+                for (int j = 0; j < half; j++)                                                                         \
+                    lane[r][j] = lane[r][2 * j] + lane[r][2 * j + 1];                                                  \
+            out[r * step] = lane[r][0];                                                                                \
+        }                                                                                                              \
     }                                                                                                                  \
     /* False: there are too few elements, or too many that are not dense. */                                           \
     static bool try_one_##s(int64_t count, int64_t k, const T *x, int64_t x_stride, const T *y, int64_t row, T *out,   \
@@ -152,9 +176,11 @@ FEW(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
             return false;                                                                                              \
         for (int64_t l = 0; l < k && x_stride != 1; l++)                                                               \
             dense[l] = x[l * x_stride];                                                                                \
-        for (int64_t i = 0; i < count; i += FEW_SUMS)                                                                  \
-            sixteen_rows_##s(k, (int)(count - i < FEW_SUMS ? count - i : FEW_SUMS), x_stride == 1 ? x : dense,         \
-                             y + i * row, row, out + i * step, step);                                                  \
+        for (int64_t i = 0; i < count; i += FEW_SUMS) {                                                                \
+            const int rows = (int)(count - i < FEW_SUMS ? count - i : FEW_SUMS);                                       \
+            (rows > 2 * ONE_FEW ? sixteen_rows_##s : few_rows_##s)(k, rows, x_stride == 1 ? x : dense, y + i * row,    \
+                                                                   row, out + i * step, step);                         \
+        }                                                                                                              \
         return true;                                                                                                   \
     }
 #ifdef OLY_HAS_LONG_TILES
@@ -163,6 +189,52 @@ ONE(f64, double, __m512d, __mmask8, 8, _mm512_maskz_loadu_pd, _mm512_fmadd_pd, _
 #else
 ONE(f32, float, __m256, uint8_t, 8, tile_load_f32, _mm256_fmadd_ps, _mm256_setzero_ps)
 ONE(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_setzero_pd)
+#endif
+
+/* One vector times a matrix with few columns, whose rows are dense: the sums stay in registers. Their order is that of strip.h. */
+#define ROW_VECTORS 8
+#define ROW_SUMS(s, T, V, M, lanes, SET, LOAD, STORE, FUSED)                                                           \
+    static inline __attribute__((always_inline)) void row_sums_##s(const int vectors, const product *p, const T *a,    \
+                                                                   const T *b, T *c)                                   \
+    {                                                                                                                  \
+        const M last = (M)TILE_FIRST(lanes, p->n - (vectors - 1) * (lanes));                                           \
+        const int64_t k = p->k, a_column = p->a_column, b_row = p->b_row;                                              \
+        V sum[ROW_VECTORS];                                                                                            \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[v] = SET(BEGIN(T, k));                           \
+        for (int64_t l = 0; l < k; l++) {                                                                              \
+            const V with = SET(a[l * a_column]);                                                                       \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[v] =                                         \
+                FUSED(LOAD(v == vectors - 1 ? last : (M)TILE_ALL(lanes), b + l * b_row + v * (lanes)), with, sum[v]);  \
+        }                                                                                                              \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++)                                                      \
+            STORE(c + v * (lanes), v == vectors - 1 ? last : (M)TILE_ALL(lanes), sum[v]);                              \
+    }                                                                                                                  \
+    /* False: it is not such a product. */                                                                             \
+    static bool try_row_##s(const product *p, const T *a, const T *b, T *c)                                            \
+    {                                                                                                                  \
+        if (p->m != 1 || p->b_column != 1 || p->n > ROW_VECTORS * (lanes))                                             \
+            return false;                                                                                              \
+        switch ((p->n + (lanes)-1) / (lanes)) {                                                                        \
+        case 0: break;                                                                                                 \
+        case 1: row_sums_##s(1, p, a, b, c); break;                                                                    \
+        case 2: row_sums_##s(2, p, a, b, c); break;                                                                    \
+        case 3: row_sums_##s(3, p, a, b, c); break;                                                                    \
+        case 4: row_sums_##s(4, p, a, b, c); break;                                                                    \
+        case 5: row_sums_##s(5, p, a, b, c); break;                                                                    \
+        case 6: row_sums_##s(6, p, a, b, c); break;                                                                    \
+        case 7: row_sums_##s(7, p, a, b, c); break;                                                                    \
+        default: row_sums_##s(8, p, a, b, c);                                                                          \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+#ifdef OLY_HAS_LONG_TILES
+ROW_SUMS(f32, float, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps,
+         _mm512_fmadd_ps)
+ROW_SUMS(f64, double, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd,
+         _mm512_fmadd_pd)
+#else
+ROW_SUMS(f32, float, __m256, uint8_t, 8, _mm256_set1_ps, tile_load_f32, tile_store_f32, _mm256_fmadd_ps)
+ROW_SUMS(f64, double, __m256d, uint8_t, 4, _mm256_set1_pd, tile_load_f64, tile_store_f64, _mm256_fmadd_pd)
 #endif
 #endif
 #endif
