@@ -2,14 +2,16 @@
 /* Fusion: groups of elementwise operations that run as one tile program. Two connected operations of the same shape are
  * grouped if no path between them leaves the group: every node has a depth that grows by one along every edge that
  * cannot be fused, so nodes of one depth never depend on each other through nodes of another. Depths are first as small
- * as possible, then as large as their users allow, so that a value used late is computed where it is used. */
+ * as possible, then as large as their users allow, so that a value used late is computed where it is used. What does not fit into
+ * a group begins another, one deeper; then depths are made as large as possible once more, so that this group, too, computes
+ * what it alone reads. */
 #include "plan/partition/partition.h"
 #include "core/optimisation.h"
 #include <string.h>
 
 enum {
-    LARGEST_GROUP =
-        192, /* operations: most that compile into one loop (kernels/x86/generator.h) with what they are made of */
+    LARGEST_GROUP = 192, /* operations: a loop of machine code has room for them (kernels/x86/generator.h) */
+    MOST_ROUNDS = 12,    /* groups that one sum of many terms is divided into before the rest is left as it is */
     MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one is for the zero of deferred reductions (lower.c) */
 };
 
@@ -18,9 +20,9 @@ typedef struct grouping {
     oly_frame *f;
     int *of, *size;      /* [groups] the group that it has been merged into, or itself; operations */
     int *registers;      /* [groups] an upper bound */
-    int *first, *last;   /* [groups] indexes of operations */
-    bool *joined;        /* [groups] those that would be one (registers_needed) */
+    int *first;          /* [groups] index of the first operation */
     int *last_use, *met; /* [nodes] of registers_needed */
+    uint8_t *apart;      /* [nodes] operands (bits) that are in a group which has no room for the operation */
 } grouping;
 
 static bool fusible(const oly_node *n)
@@ -47,18 +49,25 @@ static bool joins(oly_frame *f, const oly_node *from, const oly_node *to)
            cut_alike(f, from, to);
 }
 
-static int least_depth(oly_frame *f, const oly_node *n)
+/* Does operand k of n join it? */
+static bool joins_at(const grouping *s, const oly_node *n, int k)
+{
+    return joins(s->f, n->in[k], n) && !(s->apart[n->index] >> k & 1);
+}
+
+static int least_depth(const grouping *s, const oly_node *n)
 {
     int depth = 0;
     for (int k = 0; k < n->n_in; k++) {
-        int d = oly_value_of(f, n->in[k])->depth + (joins(f, n->in[k], n) ? 0 : 1);
+        int d = oly_value_of(s->f, n->in[k])->depth + (joins_at(s, n, k) ? 0 : 1);
         depth = d > depth ? d : depth;
     }
     return depth;
 }
 
-static void raise_depths(oly_frame *f, int *limit)
+static void raise_depths(const grouping *s, int *limit)
 {
+    oly_frame *f = s->f;
     oly_graph *g = f->graph;
     for (int k = 0; k < g->n_nodes; k++)
         limit[k] = INT32_MAX;
@@ -71,15 +80,15 @@ static void raise_depths(oly_frame *f, int *limit)
         if (fusible(n) && limit[k] != INT32_MAX && limit[k] > v->depth)
             v->depth = limit[k];
         for (int j = 0; j < n->n_in; j++) {
-            int most = v->depth - (joins(f, n->in[j], n) ? 0 : 1), *l = &limit[n->in[j]->index];
+            int most = v->depth - (joins_at(s, n, j) ? 0 : 1), *l = &limit[n->in[j]->index];
             *l = most < *l ? most : *l;
         }
     }
 }
 
-static bool is_beside(oly_frame *f, const oly_node *n, int k)
+static bool is_beside(const grouping *s, const oly_node *n, int k)
 {
-    return joins(f, n->in[k], n) && oly_value_of(f, n->in[k])->depth == oly_value_of(f, n)->depth;
+    return joins_at(s, n, k) && oly_value_of(s->f, n->in[k])->depth == oly_value_of(s->f, n)->depth;
 }
 
 static int root_of(const int *of, int group)
@@ -90,11 +99,11 @@ static int root_of(const int *of, int group)
 }
 
 /* An upper bound: one for the value, and one for each operand that the group loads. */
-static int registers_of(oly_frame *f, const oly_node *n)
+static int registers_of(const grouping *s, const oly_node *n)
 {
     int registers = 1;
     for (int k = 0; k < n->n_in; k++)
-        registers += !is_beside(f, n, k);
+        registers += !is_beside(s, n, k);
     return registers;
 }
 
@@ -107,7 +116,7 @@ static int group_of(const grouping *s, const oly_node *n)
 static int find_group(const grouping *s, const oly_node *n)
 {
     for (int k = 0; k < n->n_in; k++) {
-        if (is_beside(s->f, n, k)) {
+        if (is_beside(s, n, k)) {
             int g = group_of(s, n->in[k]);
             if (s->size[g] < LARGEST_GROUP)
                 return g;
@@ -121,7 +130,7 @@ static int find_group(const grouping *s, const oly_node *n)
 static void merge_operands(grouping *s, const oly_node *n, int into)
 {
     for (int k = 0; k < n->n_in; k++) {
-        if (!is_beside(s->f, n, k))
+        if (!is_beside(s, n, k))
             continue;
         int g = group_of(s, n->in[k]);
         if (g != into) {
@@ -129,29 +138,34 @@ static void merge_operands(grouping *s, const oly_node *n, int into)
             s->size[into] += s->size[g];
             s->registers[into] += s->registers[g];
             s->first[into] = s->first[g] < s->first[into] ? s->first[g] : s->first[into];
-            s->last[into] = s->last[g] > s->last[into] ? s->last[g] : s->last[into];
         }
     }
 }
 
-/* Is it n itself (NULL: none), or in one of the groups that would be one with it? */
+/* Is it n itself, or in the group of one of the operands that n joins? */
 static bool would_join(const grouping *s, const oly_node *n, const oly_node *x)
 {
     int group = group_of(s, x);
-    return x == n || (group >= 0 && s->joined[group]);
+    for (int k = 0; k < n->n_in && group >= 0; k++)
+        if (is_beside(s, n, k) && group_of(s, n->in[k]) == group)
+            return true;
+    return x == n;
 }
 
-/* The registers of the joined groups and n, whose nodes are numbers begin to end, as lower.c takes them: operands and what is read elsewhere
- * keep theirs. For groups of which the upper bound says nothing: it follows every operation. */
-static int registers_between(const grouping *s, const oly_node *n, int begin, int end)
+/* The registers of the merged groups of n's operands, and n, as lower.c takes them: operands and what is read elsewhere keep
+ * theirs. For groups of which the upper bound says nothing: it follows every operation. */
+static int registers_needed(const grouping *s, const oly_node *n)
 {
     oly_node *const *nodes = s->f->graph->nodes;
-    int held = 0, most = 0;
-    for (int k = begin; k <= end; k++) {
+    int begin = n->index, held = 0, most = 0;
+    for (int k = 0; k < n->n_in; k++)
+        if (is_beside(s, n, k) && s->first[group_of(s, n->in[k])] < begin)
+            begin = s->first[group_of(s, n->in[k])];
+    for (int k = begin; k <= n->index; k++) {
         s->last_use[k] = INT32_MAX;
         s->met[k] = 0; /* reads by the group */
     }
-    for (int k = begin; k <= end; k++)
+    for (int k = begin; k <= n->index; k++)
         for (int j = 0; j < nodes[k]->n_in && would_join(s, n, nodes[k]); j++) {
             const oly_node *x = nodes[k]->in[j];
             bool inside = x->index >= begin && would_join(s, n, x);
@@ -164,7 +178,7 @@ static int registers_between(const grouping *s, const oly_node *n, int begin, in
                     break;
                 }
         }
-    for (int k = begin; k <= end; k++) {
+    for (int k = begin; k <= n->index; k++) {
         if (!would_join(s, n, nodes[k]))
             continue;
         most = ++held > most ? held : most;
@@ -179,29 +193,12 @@ static int registers_between(const grouping *s, const oly_node *n, int begin, in
     return most;
 }
 
-/* Of n and the groups of its operands. */
-static int registers_needed(const grouping *s, const oly_node *n)
-{
-    int begin = n->index;
-    for (int k = 0; k < n->n_in; k++)
-        if (is_beside(s->f, n, k)) {
-            int g = group_of(s, n->in[k]);
-            s->joined[g] = true;
-            begin = s->first[g] < begin ? s->first[g] : begin;
-        }
-    int needed = registers_between(s, n, begin, n->index);
-    for (int k = 0; k < n->n_in; k++)
-        if (is_beside(s->f, n, k))
-            s->joined[group_of(s, n->in[k])] = false;
-    return needed;
-}
-
 /* Are the merged groups of its operands small enough? */
 static bool fits(const grouping *s, const oly_node *n)
 {
-    int total = 1, all = registers_of(s->f, n), before = -1;
+    int total = 1, all = registers_of(s, n), before = -1;
     for (int k = 0; k < n->n_in; k++) {
-        if (!is_beside(s->f, n, k))
+        if (!is_beside(s, n, k))
             continue;
         int g = group_of(s, n->in[k]);
         total += s->size[g];
@@ -209,60 +206,6 @@ static bool fits(const grouping *s, const oly_node *n)
         before = g;
     }
     return total <= LARGEST_GROUP && (all <= MOST_REGISTERS || registers_needed(s, n) <= MOST_REGISTERS);
-}
-
-/* -- groups that one other reads --------------------------------------------------------------------------------------------- */
-
-static void merge_groups(grouping *s, int from, int to)
-{
-    s->of[from] = to;
-    s->size[to] += s->size[from];
-    s->registers[to] += s->registers[from];
-    s->first[to] = s->first[from] < s->first[to] ? s->first[from] : s->first[to];
-    s->last[to] = s->last[from] > s->last[to] ? s->last[from] : s->last[to];
-}
-
-static bool two_fit(const grouping *s, int a, int b)
-{
-    if (s->size[a] + s->size[b] > LARGEST_GROUP)
-        return false;
-    int begin = s->first[a] < s->first[b] ? s->first[a] : s->first[b];
-    int end = s->last[a] > s->last[b] ? s->last[a] : s->last[b];
-    s->joined[a] = s->joined[b] = true;
-    int needed = registers_between(s, NULL, begin, end);
-    s->joined[a] = s->joined[b] = false;
-    return needed <= MOST_REGISTERS;
-}
-
-/* Group g is n's. Notes that x reads it: another group, or something else (-2). */
-static void note_reader(const grouping *s, int *reader, const oly_node *n, const oly_node *x)
-{
-    int g = group_of(s, n), by = group_of(s, x);
-    if (by == g)
-        return;
-    bool one = by >= 0 && joins(s->f, n, x) && (reader[g] == -1 || reader[g] == by);
-    reader[g] = one ? by : -2;
-}
-
-/* A group that became too large left what it would have read in groups of their own: they join the one that alone reads them, as nothing
- * between the two can depend on them. reader: [groups] */
-static void join_readers(grouping *s, int n_ids, int *reader)
-{
-    oly_graph *g = s->f->graph;
-    for (int k = 0; k < n_ids; k++)
-        reader[k] = -1;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int j = 0; j < g->nodes[k]->n_in; j++)
-            if (group_of(s, g->nodes[k]->in[j]) >= 0)
-                note_reader(s, reader, g->nodes[k]->in[j], g->nodes[k]);
-    for (int k = 0; k < g->n_outputs; k++)
-        if (group_of(s, g->outputs[k]) >= 0)
-            reader[group_of(s, g->outputs[k])] = -2;
-    for (int k = n_ids - 1; k >= 0; k--) {
-        int to = s->of[k] == k && reader[k] >= 0 ? root_of(s->of, reader[k]) : k;
-        if (to != k && two_fit(s, k, to))
-            merge_groups(s, k, to);
-    }
 }
 
 static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *count)
@@ -282,6 +225,55 @@ static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *co
     }
 }
 
+/* The operands (bits) in the largest of the groups that an operation would join. */
+static uint8_t in_largest(const grouping *s, const oly_node *n)
+{
+    int largest = -1;
+    unsigned operands = 0;
+    for (int k = 0; k < n->n_in; k++)
+        if (is_beside(s, n, k) && (largest < 0 || s->size[group_of(s, n->in[k])] > s->size[largest]))
+            largest = group_of(s, n->in[k]);
+    for (int k = 0; k < n->n_in; k++)
+        operands |= (unsigned)(is_beside(s, n, k) && group_of(s, n->in[k]) == largest) << k;
+    return (uint8_t)operands;
+}
+
+/* Puts each operation into a group. *full: whether any was too large, so that depths have changed. */
+static int form_groups(grouping *s, bool *full)
+{
+    oly_frame *f = s->f;
+    oly_graph *g = f->graph;
+    int n_ids = 0;
+    *full = false;
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_node *n = g->nodes[k];
+        oly_value *v = &f->values[k];
+        oly_graph_ahead(g, k, 1);
+        int least = least_depth(s, n);
+        v->depth = least > v->depth ? least : v->depth;
+        if (!fusible(n))
+            continue;
+        int id = find_group(s, n);
+        if (id == -2 || !fits(s, n)) {
+            s->apart[k] |= in_largest(s, n);
+            v->depth++;
+            id = -1;
+            *full = true;
+        }
+        if (id == -1) {
+            id = n_ids++;
+            s->of[id] = id;
+            s->first[id] = k;
+            s->size[id] = s->registers[id] = 0;
+        }
+        v->group = id;
+        s->size[id]++;
+        s->registers[id] += registers_of(s, n);
+        merge_operands(s, n, id);
+    }
+    return n_ids;
+}
+
 oly_status oly_make_groups(oly_planner *p, oly_frame *f)
 {
     oly_graph *g = f->graph;
@@ -293,45 +285,23 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
                   .size = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .registers = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .first = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
-                  .last = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
-                  .joined = OLY_PLAN_NEW(p, bool, g->n_nodes + 1),
                   .last_use = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
-                  .met = OLY_PLAN_NEW(p, int, g->n_nodes + 1)};
-    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last && s.joined && s.last_use
-                       ? s.met
-                       : NULL);
-    for (int k = 0; k < g->n_nodes; k++) {
-        oly_graph_ahead(g, k, 1);
-        f->values[k].depth = least_depth(f, g->nodes[k]);
-    }
-    raise_depths(f, scratch);
+                  .met = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .apart = OLY_PLAN_NEW(p, uint8_t, g->n_nodes + 1)};
+    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last_use && s.met ? s.apart
+                                                                                                       : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_node *n = g->nodes[k];
-        oly_value *v = &f->values[k];
         oly_graph_ahead(g, k, 1);
-        int least = least_depth(f, n);
-        v->depth = least > v->depth ? least : v->depth;
+        f->values[k].depth = least_depth(&s, n);
         if (oly_ops[n->op].lowering == OLY_LOWER_WRITE && oly_ops[n->op].detail == OLY_WRITE_PART)
             oly_value_of(f, n->in[1])->written_by = n;
-        if (!fusible(n))
-            continue;
-        int id = find_group(&s, n);
-        if (id == -2 || !fits(&s, n)) {
-            v->depth++;
-            id = -1;
-        }
-        if (id == -1) {
-            id = n_ids++;
-            s.of[id] = id;
-            s.first[id] = k;
-        }
-        v->group = id;
-        s.last[id] = k;
-        s.size[id]++;
-        s.registers[id] += registers_of(f, n);
-        merge_operands(&s, n, id);
     }
-    join_readers(&s, n_ids, scratch);
+    bool full = true;
+    for (int round = 0; round < MOST_ROUNDS && full; round++) {
+        raise_depths(&s, scratch);
+        n_ids = form_groups(&s, &full);
+    }
     collect(f, n_ids, s.of, scratch, count);
     f->groups = OLY_PLAN_NEW(p, oly_group, f->n_groups + 1);
     OLY_PLAN_CHECK(f->groups);
