@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, CALL = 128, MULTIPLE = 64, SHORT_ROW = 256 };
+enum { ENTRIES = 1024, PROBES = 8, LEAST_WORK = 256, CALL = 256, MULTIPLE = 64, SHORT_ROW = 256 };
 
 enum { EMPTY, CHANGING, COUNTING, READY, REFUSED };
 
@@ -311,7 +311,8 @@ static void move_operands(int n, oly_tile_operand *operands, const uint8_t *dtyp
 static void count_run(entry *e)
 {
     atomic_store_explicit(&e->used, atomic_load_explicit(&table_clock, memory_order_relaxed), memory_order_relaxed);
-    atomic_fetch_add_explicit(&n_runs, 1, memory_order_relaxed);
+    /* not exact where threads run code at once: counting so would take longer than small groups */
+    atomic_store_explicit(&n_runs, atomic_load_explicit(&n_runs, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 /* Of a box that is one row without counters. */

@@ -30,7 +30,7 @@ void oly_group_run_rows(const oly_tile_program *program, const oly_tile_box *box
 
 typedef struct oly_group_counts {
     int64_t compiled, refused; /* programs; refused: left to the interpreter */
-    int64_t runs;              /* calls of machine code */
+    int64_t runs;              /* calls of machine code; about, where threads call it at once */
     int64_t bytes;             /* of executable memory */
     int64_t ticks;             /* nanoseconds of processor time spent on making code */
 } oly_group_counts;
