@@ -5,7 +5,7 @@
 #include "tile_small.h"
 #include <string.h>
 
-enum { MOST_ELEMENTS = 64, MOST_INSTRUCTIONS = 16 };
+enum { MOST_ELEMENTS = 64, MOST_RESULTS = 1024 /* elements of all instructions */, LARGEST = 16 /* bytes of one */ };
 
 /* Is the operand one element for the whole box? If not, it must be dense (is_dense). */
 static bool is_one_element(const oly_tile_box *box, const oly_tile_operand *o)
@@ -33,10 +33,10 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
     int64_t n = 1;
     const char *at[OLY_TILE_REGISTERS];
     bool one[OLY_TILE_REGISTERS]; /* one element stands for all */
-    char memory[MOST_INSTRUCTIONS][MOST_ELEMENTS * 16] __attribute__((aligned(16)));
+    char memory[(MOST_RESULTS + MOST_ELEMENTS) * LARGEST] __attribute__((aligned(16))), *to = memory;
     for (int d = 0; d < box->rank; d++)
         n *= box->extent[d];
-    if (n > MOST_ELEMENTS || program->n_instructions > MOST_INSTRUCTIONS)
+    if (n > MOST_ELEMENTS || n * program->n_instructions > MOST_RESULTS)
         return false;
     for (int s = 0; s < program->n_stores; s++)
         if (!is_dense(box, &stores[s]))
@@ -51,7 +51,7 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
             if (program->store_register[s] == reg) /* it may be in memory that another store writes */
                 return false;
     }
-    for (int i = 0; i < program->n_instructions; i++) {
+    for (int i = 0; i < program->n_instructions; i++, to += n * LARGEST) {
         const oly_tile_instruction *c = &program->instructions[i];
         const char *in[3] = {NULL, NULL, NULL};
         unsigned scalars = 0, vectors = 0;
@@ -63,12 +63,12 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
             vectors += !one[c->in[k]];
         }
         if (c->op == OLY_TILE_splat) {
-            memcpy(memory[i], &c->value, sizeof c->value);
+            memcpy(to, &c->value, sizeof c->value);
         } else {
             oly_tile_call call = oly_tile_call_of(c, scalars);
-            oly_tile_apply(&call, vectors ? (int)n : 1, memory[i], in[0], in[1], in[2]);
+            oly_tile_apply(&call, vectors ? (int)n : 1, to, in[0], in[1], in[2]);
         }
-        at[c->out] = memory[i];
+        at[c->out] = to;
         one[c->out] = vectors == 0;
     }
     for (int s = 0; s < program->n_stores; s++) {
