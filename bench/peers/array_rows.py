@@ -376,6 +376,36 @@ def lorenz_slope(s):
     return xp.concatenate([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
 
 
+def adaptive(s):
+    def step(c):
+        s, t, h = c
+        k1 = lorenz_slope(s)
+        k2 = lorenz_slope(s + h * (.5 * k1))
+        k3 = lorenz_slope(s + h * (.75 * k2))
+        after = s + h * (2 / 9 * k1 + 1 / 3 * k2 + 4 / 9 * k3)
+        error = xp.abs(h * (-5 / 72 * k1 + 1 / 12 * k2 + (1 / 9 * k3 - 1 / 8 * lorenz_slope(after)))).max()
+        ok = error < 1e-4
+        return xp.where(ok, after, s), xp.where(ok, t + h, t), xp.clip(h * (.9 * (1e-4 / (error + 1e-12)) ** (1 / 3)), 1e-4, .1)
+    c = (s, np.float64(0), np.float64(.001))
+    if which == "jax":
+        return jax.lax.while_loop(lambda c: c[1] < 1, step, c)[0]
+    while c[1] < 1:
+        c = step(c)
+    return c[0]
+
+
+def bilateral(x):
+    n, total, weights = len(x), 0, 0
+    wide = xp.pad(x, 2, mode="edge")
+    for i in range(5):
+        for j in range(5):
+            there = wide[i:i + n, j:j + n]
+            d = there - x
+            weight = xp.exp(np.float32(-.1 * ((i - 2) ** 2 + (j - 2) ** 2)) - 2 * (d * d))
+            total, weights = total + weight * there, weights + weight
+    return total / weights
+
+
 def lorenz(s):
     k1 = lorenz_slope(s)
     k2 = lorenz_slope(s + .005 * k1)
@@ -385,7 +415,7 @@ def lorenz(s):
 
 
 ROWS.update({
-    "loops_lorenz": loop(10, lorenz), "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
+    "loops_adaptive": adaptive, "images_bilateral": bilateral, "loops_lorenz": loop(10, lorenz), "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
     "rows_sum_bf16": lambda x: x.sum(1), "columns_sum_f16": lambda x: x.sum(0), "rows_max_i8": lambda x: x.max(1),
     "columns_mean_f64": lambda x: x.mean(0), "whole_count": lambda x: (x > .5).sum(), "columns_cumsum_f64": lambda x: xp.cumsum(x, 0),
     "middle_cumsum": lambda x: xp.cumsum(x, 1), "whole_cumsum_i32": xp.cumsum, "gather_along_columns": lambda x, i: xp.take_along_axis(x, i, 0),
