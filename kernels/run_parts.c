@@ -19,7 +19,7 @@ typedef struct running {
 static bool overwrites(const oly_code_parts *parts, const oly_tile_program *p, char *const *base)
 {
     for (int s = p->n_loads; s < p->n_loads + p->n_stores; s++)
-        for (int l = 0; l < p->n_loads; l++)
+        for (int l = 0; l < p->n_loads && parts->written[s] < parts->n_parts - 1; l++) /* else nothing is read after */
             if (base[l] == base[s] && parts->last_read[l] > parts->written[s])
                 return true;
     return false;
@@ -57,8 +57,10 @@ static void run_part(const running *r, const oly_code_part *part, oly_code_call 
         oly_code_set_length(call, &part->outline, to - from);
         oly_code_set_constants(call, &part->outline, r->program);
         call->rows = 1;
-        for (int k = 0; k < part->n_places; k++)
+        for (int k = 0; k < part->n_places; k++) {
             call->at[k] = address(r, &place[k], from);
+            call->step[k] = 0;
+        }
         code(call);
         return;
     }
@@ -74,7 +76,6 @@ static void run_part(const running *r, const oly_code_part *part, oly_code_call 
 static void run_row(const running *r, int64_t n, int64_t piece)
 {
     oly_code_call call;
-    memset(call.step, 0, sizeof call.step);
     call.common = oly_code_table();
     for (int64_t from = 0; from < n; from += piece)
         for (int k = 0; k < r->parts->n_parts; k++)
