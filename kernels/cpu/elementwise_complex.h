@@ -14,7 +14,6 @@ typedef float part_c64;
 typedef double part_c128;
 
 #define BY_COMPLEX(name, x) _Generic((x), float _Complex : name##_c64, double _Complex : name##_c128)
-#define IN_LIBM(name, x)    _Generic((x), float _Complex : name##f, double _Complex : name)
 
 /* Whether any element is far, and if so the whole tile: far elements by the C library, the others by the formula. */
 #define FAR_TILE(name, s, T, near, is_far, careful)                                                                    \

@@ -19,18 +19,58 @@ static longest less_one(longest x)
     long double a = creall(x), b = cimagl(x), half = sinl(b / 2);
     return __builtin_complex(expm1l(a) * cosl(b) - 2 * half * half, expl(a) * sinl(b));
 }
+static longest exp2_of(longest x)
+{
+    const long double ln2 = 0xb.17217f7d1cf79abp-4L;
+    long double size = exp2l(creall(x)), angle = ln2 * cimagl(x);
+    return cimagl(x) == 0 ? __builtin_complex(size, cimagl(x))
+                          : __builtin_complex(size * cosl(angle), size * sinl(angle));
+}
+/* log(1 + x); near the unit circle 1 + a is not rounded. */
+static longest log1p_of(longest x)
+{
+    long double a = creall(x), b = cimagl(x), large = fmaxl(fabsl(1 + a), fabsl(b));
+    bool near = large > 0.5L && large < 2;
+    long double real = near ? log1pl(a * (2 + a) + b * b) / 2 : creall(clogl(1 + x));
+    return __builtin_complex(real, cimagl(clogl(__builtin_complex(1 + a, b))));
+}
+/* An imaginary zero has the sign of the conjugate's, as in XLA. */
+static longest rsqrt_of(longest x)
+{
+    longest root = csqrtl(x);
+    long double a = creall(root), b = cimagl(root), square = a * a + b * b;
+    if (isinf(a) || isinf(b))
+        return __builtin_complex(0.L, copysignl(0, -b));
+    return x == 0 ? __builtin_complex((long double)INFINITY, (long double)NAN)
+                  : __builtin_complex(a / square, -b / square);
+}
 /* reduced: it has an angle, of which the period is subtracted. */
 static const struct function {
     const char *name;
     int op;
     longest (*reference)(longest);
     bool reduced, finite; /* finite: for ordinary numbers alone, and as a whole, not in both parts */
-} functions[] = {{"sqrt", OLY_TILE_sqrt, csqrtl, false, false},  {"log", OLY_TILE_log, clogl, false, false},
-                 {"exp", OLY_TILE_exp, cexpl, true, false},      {"sin", OLY_TILE_sin, csinl, true, false},
-                 {"cos", OLY_TILE_cos, ccosl, true, false},      {"tan", OLY_TILE_tan, ctanl, true, false},
-                 {"sinh", OLY_TILE_sinh, csinhl, true, false},   {"cosh", OLY_TILE_cosh, ccoshl, true, false},
-                 {"tanh", OLY_TILE_tanh, ctanhl, true, false},   {"sigmoid", OLY_TILE_sigmoid, logistic, true, true},
-                 {"expm1", OLY_TILE_expm1, less_one, true, true}};
+    long double error;    /* of the reference */
+} functions[] = {{"sqrt", OLY_TILE_sqrt, csqrtl, false, false, 0},
+                 {"log", OLY_TILE_log, clogl, false, false, 0},
+                 {"exp", OLY_TILE_exp, cexpl, true, false, 0},
+                 {"sin", OLY_TILE_sin, csinl, true, false, 0},
+                 {"cos", OLY_TILE_cos, ccosl, true, false, 0},
+                 {"tan", OLY_TILE_tan, ctanl, true, false, 0},
+                 {"sinh", OLY_TILE_sinh, csinhl, true, false, 0},
+                 {"cosh", OLY_TILE_cosh, ccoshl, true, false, 0},
+                 {"tanh", OLY_TILE_tanh, ctanhl, true, false, 0},
+                 {"sigmoid", OLY_TILE_sigmoid, logistic, true, true, 0},
+                 {"expm1", OLY_TILE_expm1, less_one, true, true, 0},
+                 {"asin", OLY_TILE_asin, casinl, false, false, 0},
+                 {"acos", OLY_TILE_acos, cacosl, false, false, 0},
+                 {"atan", OLY_TILE_atan, catanl, false, false, 0},
+                 {"asinh", OLY_TILE_asinh, casinhl, false, false, 0},
+                 {"acosh", OLY_TILE_acosh, cacoshl, false, false, 0},
+                 {"atanh", OLY_TILE_atanh, catanhl, false, false, 0},
+                 {"exp2", OLY_TILE_exp2, exp2_of, true, true, 0},
+                 {"log1p", OLY_TILE_log1p, log1p_of, false, false, 0x1p-60L},
+                 {"rsqrt", OLY_TILE_rsqrt, rsqrt_of, false, false, 0}};
 
 static int part_of(int dtype)
 {
@@ -49,7 +89,8 @@ static double any_exponent(int dtype)
     return (random_bits() & 1 ? 1 : -1) * random_between(1, 2) * exp2(floor(random_between(-most - 22, most)));
 }
 
-enum form { SPECIAL, ANY, SIMILAR, NEAR_ONE, SMALL, FORMS };
+/* NEAR_POINT: near 1, -1, i or -i, which are branch points; NEAR_AXIS: on an axis, or beside it. */
+enum form { SPECIAL, ANY, SIMILAR, NEAR_ONE, NEAR_POINT, NEAR_AXIS, BESIDE_ONE, SMALL, FORMS };
 static double _Complex draw(int dtype, enum form form)
 {
     double a = any_exponent(dtype), angle = random_between(-4, 4),
@@ -62,6 +103,13 @@ static double _Complex draw(int dtype, enum form form)
     case ANY: return __builtin_complex(a, any_exponent(dtype));
     case SIMILAR: return __builtin_complex(a, a * random_between(-4, 4));
     case NEAR_ONE: return __builtin_complex(r * cos(angle), r * sin(angle));
+    case BESIDE_ONE: return __builtin_complex(r * cos(angle) - 1, r * sin(angle));
+    case NEAR_POINT:
+        a = fabs(a) < 4 ? a : 1 / a;
+        return random_bits() & 1 ? __builtin_complex(copysign(r, angle), a) : __builtin_complex(a, copysign(r, angle));
+    case NEAR_AXIS:
+        a = random_bits() & 1 ? a : copysign(0., a);
+        return random_bits() & 1 ? __builtin_complex(angle, a) : __builtin_complex(a, angle);
     default: return __builtin_complex(random_between(-9, 9), random_between(-9, 9));
     }
 }
@@ -119,7 +167,8 @@ static void check_functions(int dtype, enum form form)
             bool far = functions[k].reduced && (fabs(creal(z)) > 0x1p29 || fabs(cimag(z)) > 0x1p29);
             if (!functions[k].finite || (fabs(creal(z)) < 80 && fabs(cimag(z)) < 80))
                 expect(functions[k].name, dtype, x, y, i, wanted, far ? 64 : 4,
-                       size * (functions[k].finite ? 2 : 0x1p-45L) * element_epsilon((oly_dtype)dtype));
+                       functions[k].error +
+                           size * (functions[k].finite ? 2 : 0x1p-45L) * element_epsilon((oly_dtype)dtype));
         }
     }
     apply(OLY_TILE_abs, dtype, part_of(dtype), N, in, 1, 0, y);
