@@ -55,6 +55,7 @@ typedef struct oly_random_table {
 } oly_random_table;
 
 /* -- combine.c: the combiners on contiguous elements; of narrow types only pair is there */
+#define OLY_FOLDED 16 /* lanes that `folded` leaves: of as many rows they are a square */
 typedef struct oly_combine_table {
     /* out[i] = x[i] op y[i]; out may be x or y */
     void (*pair[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, const void *y);
@@ -64,6 +65,8 @@ typedef struct oly_combine_table {
     void (*chain[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
     /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64; fetches what is `ahead` bytes further; 0: does not */
     void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t ahead);
+    /* the same as far as OLY_FOLDED lanes */
+    void (*folded[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
 } oly_combine_table;
 
 /* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */

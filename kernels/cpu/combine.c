@@ -89,11 +89,10 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
             so_far = op(T, U, so_far, x[i]);                                                                           \
         *(T *)out = so_far;                                                                                            \
     }                                                                                                                  \
-    static void name##_lanes_##s(int64_t n, void *out, const void *px, int64_t ahead)                                  \
+    static inline                                                                                                      \
+        __attribute__((always_inline)) void name##_fold_##s(int64_t n, T *lane, const T *x, int64_t ahead, int until)  \
     {                                                                                                                  \
-        const T *x = px;                                                                                               \
-        T lane[LANES];                                                                                                 \
-        memcpy(lane, x, sizeof lane);                                                                                  \
+        memcpy(lane, x, sizeof(T) * LANES);                                                                            \
         int64_t i = LANES;                                                                                             \
         for (; i + LANES <= n; i += LANES) {                                                                           \
             fetch(x + i, ahead, LANES * sizeof(T));                                                                    \
@@ -102,10 +101,21 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         }                                                                                                              \
         for (int j = 0; j < n - i; j++)                                                                                \
             lane[j] = op(T, U, lane[j], x[i + j]);                                                                     \
-        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+        for (int half = LANES / 2; half >= until; half /= 2)                                                           \
             for (int j = 0; j < half; j++)                                                                             \
                 lane[j] = op(T, U, lane[j], lane[j + half]);                                                           \
+    }                                                                                                                  \
+    static void name##_lanes_##s(int64_t n, void *out, const void *px, int64_t ahead)                                  \
+    {                                                                                                                  \
+        T lane[LANES];                                                                                                 \
+        name##_fold_##s(n, lane, px, ahead, 1);                                                                        \
         *(T *)out = lane[0];                                                                                           \
+    }                                                                                                                  \
+    static void name##_folded_##s(int64_t n, void *out, const void *px)                                                \
+    {                                                                                                                  \
+        T lane[LANES];                                                                                                 \
+        name##_fold_##s(n, lane, px, 0, OLY_FOLDED);                                                                   \
+        memcpy(out, lane, sizeof(T) * OLY_FOLDED);                                                                     \
     }
 
 /* Narrow types are rounded after each pair; whole reductions of them are computed in float32 (reduce.c). */
@@ -160,7 +170,8 @@ const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
     .pair = {OLY_NUMBER_COMBINERS(PAIR_CELLS, ) OLY_BIT_COMBINERS(BIT_CELLS, pair)},
     .eight = CELLS(eight),
     .chain = CELLS(chain),
-    .lanes = CELLS(lanes)};
+    .lanes = CELLS(lanes),
+    .folded = CELLS(folded)};
 
 /* -- reductions of whole arrays ------------------------------------------------------------------------------------ */
 #define GROUP 16  /* positions combined one after the other, if there are more: see kernel.h */

@@ -48,6 +48,7 @@ typedef struct reduction {
     void (*eight)(int64_t, void *, const void *, int64_t);
     void (*chain)(int64_t, void *, const void *);
     void (*lanes)(int64_t, void *, const void *, int64_t);
+    void (*folded)(int64_t, void *, const void *);
     void (*gather)(int64_t, int64_t, void *, const void *, int64_t, int64_t);
     const char *in;
     const oly_reduce_source *source; /* of an operand that is not in memory; NULL: it is at `in` */
@@ -477,6 +478,32 @@ static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, in
     put(r, 1, out, level);
 }
 
+/* Are a result's elements one block that is not long, one after the other in memory? */
+static bool is_one_row(const reduction *r)
+{
+    int64_t n = r->shape.run;
+    return !r->source && r->shape.outer == 1 && r->shape.parts <= 1 && n >= SMALL && n <= BLOCK &&
+           n * r->bytes < 4 * AHEAD && last_stride(&r->run) == 1 && even_length(&r->run, 0, n) == n;
+}
+
+/* SIDE results of such rows, in the order of reduce_run: their last lanes are combined together, those of each row as a column. */
+static void reduce_row_group(const reduction *r, int64_t kept, char *out)
+{
+    enum { SIDE = OLY_FOLDED };
+    char block[4 * AHEAD] __attribute__((aligned(64))), lanes[SIDE * SIDE * 16] __attribute__((aligned(64)));
+    char turned[SIDE * SIDE * 16] __attribute__((aligned(64)));
+    for (int k = 0; k < SIDE; k++) {
+        const char *from = r->in + offset_at(&r->kept, kept + k) * r->in_bytes;
+        if (r->widen)
+            r->widen((int)r->shape.run, block, from, NULL, NULL);
+        r->folded(r->shape.run, lanes + k * SIDE * r->bytes, r->widen ? block : from);
+    }
+    OLY_ISA_NAME(oly_convert).gather[r->bytes](SIDE, SIDE, turned, lanes, 1, SIDE);
+    for (int64_t half = SIDE / 2; half > 0; half /= 2)
+        r->pair(half * SIDE, turned, turned, turned + half * SIDE * r->bytes);
+    put(r, SIDE, out, turned);
+}
+
 /* Fewer than 64 elements per result, adjacent in the last dimension. */
 static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, char *out)
 {
@@ -510,6 +537,7 @@ static void describe(reduction *r, const oly_reduce_task *t)
     r->eight = c->eight[t->combiner][dtype];
     r->chain = c->chain[t->combiner][dtype];
     r->lanes = c->lanes[t->combiner][dtype];
+    r->folded = c->folded[t->combiner][dtype];
     r->gather = OLY_ISA_NAME(oly_convert).gather[r->in_bytes];
     r->task = t;
     r->source = NULL;
@@ -527,6 +555,18 @@ static void place_box(reduction *r, const int64_t *extent, const int64_t *stride
         if (part != KEPT)
             add_dimension(sequence, extent[d], stride[d]);
     }
+}
+
+/* Results one by one, those of short rows several at a time. */
+static void reduce_each(const reduction *r, int64_t kept_begin, int64_t kept_end, int64_t outer_begin,
+                        int64_t outer_end, int64_t begin, int64_t end, char *out)
+{
+    int64_t kept = kept_begin;
+    if (is_one_row(r))
+        for (; kept + OLY_FOLDED <= kept_end; kept += OLY_FOLDED, out += OLY_FOLDED * r->out_bytes)
+            reduce_row_group(r, kept, out);
+    for (; kept < kept_end; kept++, out += r->out_bytes)
+        reduce_one(r, kept, outer_begin, outer_end, begin, end, out);
 }
 
 /* Results [kept_begin, kept_end) from part `part` of the reduced elements. */
@@ -549,8 +589,7 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
     else if (s->outer * s->run < SMALL)
         reduce_small(r, sequence, kept_begin, kept_end, out);
     else
-        for (int64_t kept = kept_begin; kept < kept_end; kept++)
-            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->out_bytes);
+        reduce_each(r, kept_begin, kept_end, outer_begin, outer_end, begin, end, out);
 }
 
 /* Are all elements of a result computed at once? */

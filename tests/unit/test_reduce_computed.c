@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Reductions of operands that are computed while they are reduced: random boxes, types and combiners have the bits of the same reduction of
- * memory, and every element is computed once; results that are asked for a few at a time (oly_reduce_results) have them, too. */
+ * memory, and every element is computed once; results that are asked for a few at a time (oly_reduce_results) have them, too, as have
+ * those of rows asked for one by one. */
 #include "check.h"
 #include "core/error.h"
 #include "kernel.h"
@@ -149,25 +150,58 @@ static void compare(const char *isa, int attempt)
                  (long long)t.extent[2], t.reduced[2] ? 'r' : 'k', (long long)t.extent[3], t.reduced[3] ? 'r' : 'k');
 }
 
-static void computed_operands_have_the_bits_of_memory(void **state)
+static void on_each_isa(void (*compare_one)(const char *isa, int attempt))
 {
     static const char *const isas[] = {"base", "avx2", "avx512"};
-    (void)state;
     for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
         if (oly_kernels_choose(isas[k]) != OLY_OK) {
             oly_drop_message();
             continue;
         }
         for (int attempt = 0; attempt < TRIES; attempt++)
-            compare(isas[k], attempt);
+            compare_one(isas[k], attempt);
     }
     oly_kernels_choose("");
+}
+
+static void computed_operands_have_the_bits_of_memory(void **state)
+{
+    (void)state;
+    on_each_isa(compare);
     assert_true(n_taken > TRIES / 2);
     printf("%d reductions compared\n", n_taken);
 }
 
+/* Rows, perhaps apart in memory, of which many are reduced together. */
+static void compare_rows(const char *isa, int attempt)
+{
+    oly_reduce_task t = draw_task();
+    int64_t rows = 1 + draw(60), n = 60 + (draw(3) ? draw(300) : draw(5000)), apart = n + draw(2) * draw(20);
+    t.rank = 2;
+    t.extent[0] = rows, t.extent[1] = n;
+    t.stride[0] = apart, t.stride[1] = 1;
+    t.reduced[0] = false, t.reduced[1] = true;
+    size_t bytes = oly_dtype_size(t.dtype);
+    if (oly_reduce_scratch(&t))
+        return;
+    fill(&t, rows * apart);
+    oly_reduce_results(&t, in, memory, 0, rows);
+    for (int64_t k = 0; k < rows; k++)
+        oly_reduce_results(&t, in, in_parts, k, k + 1);
+    if (memcmp(memory, in_parts, (size_t)rows * bytes) != 0)
+        fail_msg("%s, attempt %d: combiner %d of %s, %lld rows of %lld: other bits one by one", isa, attempt,
+                 (int)t.combiner, oly_dtype_name(t.dtype), (long long)rows, (long long)n);
+}
+
+static void rows_have_the_same_bits_one_by_one(void **state)
+{
+    (void)state;
+    on_each_isa(compare_rows);
+}
+
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(computed_operands_have_the_bits_of_memory)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(computed_operands_have_the_bits_of_memory),
+                                              cmocka_unit_test(rows_have_the_same_bits_one_by_one)};
     return CHECK_MAIN(tests);
 }
