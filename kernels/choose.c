@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the instruction set at start and forwards calls of kernel.h to its functions. Before oly_kernels_choose the
  * baseline is used. */
+#include "gemm_bfloat.h"
 #include "gemm_bytes.h"
 #include "reduce_computed.h"
 #include "table.h"
@@ -51,6 +52,7 @@ static bool runs_base(void)
      oly_combine_##isa,                                                                                                \
      oly_gemm_run_##isa,                                                                                               \
      oly_gemm_bytes_run_##isa,                                                                                         \
+     oly_gemm_bfloat_run_##isa,                                                                                        \
      oly_copy_run_##isa},
 static const oly_isa_table tables[] = {OLY_FOR_EACH_ISA(TABLE)};
 #define RUNS(isa) runs_##isa,
@@ -125,6 +127,10 @@ void oly_gemm_bytes_run(oly_byte_way way, const oly_gemm_task *t, bool a_signed,
                         const void *b, void *c, int chunk, int n_chunks)
 {
     chosen->gemm_bytes_run(way, t, a_signed, b_signed, a, b, c, chunk, n_chunks);
+}
+void oly_gemm_bfloat_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks)
+{
+    chosen->gemm_bfloat_run(t, a, b, c, chunk, n_chunks);
 }
 void oly_copy_run(const oly_copy_task *t, void *to, const void *from, int chunk, int n_chunks)
 {

@@ -2,6 +2,7 @@
 /* The division of work: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */
+#include "gemm_bfloat.h"
 #include "gemm_bytes.h"
 #include "reduce_computed.h"
 #include "table.h"
@@ -166,8 +167,30 @@ static int64_t piece_of_rows(int64_t length)
     return oly_larger(LEAST_PIECE, oly_smaller(LONG_PIECE, length / ENOUGH_PIECES));
 }
 
+/* The side of square blocks that each copy their rows and columns: the largest, at most `most` and at least 128, that gives so many. */
+static int64_t side_of_squares(const oly_gemm_task *t, int64_t most, int64_t wanted)
+{
+    enum { SMALLEST = 128 };
+    int64_t side = most;
+    while (side > SMALLEST && oly_gemm_batches(t) * divide_up(t->m, side) * divide_up(t->n, side) < wanted)
+        side /= 2;
+    return side;
+}
+
+/* Not more blocks of one product than chunks, so that results of chunks can be sent (oly_gemm_parts). */
+oly_gemm_shape oly_gemm_bfloat_divide(const oly_gemm_task *t)
+{
+    enum { LARGEST = 256 };
+    int64_t side = side_of_squares(t, LARGEST, PRODUCT_CHUNKS);
+    while (divide_up(t->m, side) * divide_up(t->n, side) > MOST_CHUNKS)
+        side *= 2;
+    return (oly_gemm_shape){false, side, side, divide_up(t->m, side), divide_up(t->n, side)};
+}
+
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
+    if (t->dtype == OLY_BFLOAT16)
+        return oly_gemm_bfloat_divide(t);
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
     double work = (double)t->m * (double)t->n * (double)t->k;
     bool floating = t->dtype >= OLY_FLOAT32, vector = t->m < 4 || t->n < 4;
@@ -208,7 +231,14 @@ int oly_gemm_chunks(const oly_gemm_task *t)
     oly_gemm_shape s = oly_gemm_divide(t);
     int64_t blocks = batches * s.row_blocks * s.column_blocks;
     double work = (double)batches * (double)t->m * (double)t->n * (double)oly_larger(t->k, 1);
-    return (int)oly_smaller(blocks, chunks_for(work, ENOUGH_WORK));
+    return (int)oly_smaller(blocks, chunks_for(t->dtype == OLY_BFLOAT16 ? work / 8 : work, ENOUGH_WORK));
+}
+
+int oly_gemm_bfloat_chunks(const oly_gemm_task *t)
+{
+    oly_gemm_task like = *t;
+    like.dtype = OLY_BFLOAT16;
+    return oly_gemm_chunks(&like);
 }
 
 /* A chunk is one block: there are as many (oly_gemm_divide makes blocks of at least ENOUGH_WORK). */
@@ -232,14 +262,9 @@ int oly_gemm_chunk_of(const oly_gemm_task *t, const oly_gemm_part *part)
     return (int)(part->row / s.rows * s.column_blocks + part->column / s.columns);
 }
 
-/* Blocks as large as leaves enough for many threads: each copies its rows and columns. */
 int64_t oly_gemm_bytes_side(const oly_gemm_task *t)
 {
-    enum { SMALLEST = 128 };
-    int64_t side = OLY_BYTES_SIDE;
-    while (side > SMALLEST && oly_gemm_batches(t) * divide_up(t->m, side) * divide_up(t->n, side) < 4)
-        side /= 2;
-    return side;
+    return side_of_squares(t, OLY_BYTES_SIDE, 4);
 }
 
 int oly_gemm_bytes_chunks(const oly_gemm_task *t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of matrices of bytes with sums of 32 bits, which wrap: what the product of the converted operands gives, to the bit, with the
- * instructions that processors have for it. Called by the executor for CPUs (runtime/run/byte_product.c). */
+ * instructions that processors have for it. Called by the executor for CPUs (runtime/run/narrow_product.c). */
 #ifndef OLY_GEMM_BYTES_H
 #define OLY_GEMM_BYTES_H
 #include "kernel.h"

@@ -116,9 +116,16 @@ static inline oly_gemm_start oly_gemm_start_of(const oly_gemm_task *t, int64_t n
     }
     return at;
 }
+/* Of a product of bfloat16, whatever the type of its result. */
+oly_gemm_shape oly_gemm_bfloat_divide(const oly_gemm_task *t);
 /* Products of bytes: rows and columns of a chunk's block, at most OLY_BYTES_SIDE. */
 enum { OLY_BYTES_SIDE = 512 };
 int64_t oly_gemm_bytes_side(const oly_gemm_task *t);
+
+/* Can this compiler's assembler be given AMX? */
+#if defined(__x86_64__) && defined(__linux__) && (__GNUC__ >= 11 || defined(__clang__))
+#define OLY_HAS_MATRIX_REGISTERS 1
+#endif
 
 struct oly_reduce_source; /* reduce_computed.h */
 
@@ -134,6 +141,7 @@ struct oly_reduce_source; /* reduce_computed.h */
     X(void, combine, (oly_combiner, oly_dtype, bool, int, const int *, const void *const *, void *, int64_t, int64_t)) \
     X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \
     X(void, gemm_bytes_run, (int, const oly_gemm_task *, bool, bool, const void *, const void *, void *, int, int))    \
+    X(void, gemm_bfloat_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                    \
     X(void, copy_run, (const oly_copy_task *, void *, const void *, int, int))
 
 typedef struct oly_isa_table {

@@ -4,145 +4,21 @@
  * bytes of a sum side by side, as the instructions want them. */
 #include "gemm_bytes.h"
 #include "table.h"
-#include "cpu/gemm_registers.h"
-#include "cpu/transpose.h"
+#include "cpu/matrix_blocks.h"
 
 #include <string.h>
 
 #ifdef OLY_HAS_LONG_TILES
-#include "cpu/matrix_registers.h"
-
-#define SIDE   OLY_BYTES_SIDE /* rows and columns of a block */
-#define DEPTH  512            /* of a part */
-#define QUADS  (DEPTH / 4)
-#define PANEL  48 /* columns of b for VNNI: TILE_VECTORS vectors */
-#define GROUPS 16 /* rows of a, or columns of b, in a matrix register; quads in its other direction */
+#define SIDE  OLY_BYTES_SIDE /* rows and columns of a block */
+#define DEPTH 512            /* of a part */
+#define QUADS (DEPTH / 4)
+#define PANEL 48 /* columns of b for VNNI: TILE_VECTORS vectors */
 
 /* A block of one product, strides in bytes, c_row in elements. */
 typedef struct block {
     product p;
     bool a_signed, b_signed;
 } block;
-
-/* -- rearranging ------------------------------------------------------------------------------------------------------------------ */
-
-/* Lane x: bytes x of four rows of 16 bytes, the first row lowest. */
-static inline __m512i quads(__m128i r0, __m128i r1, __m128i r2, __m128i r3)
-{
-    const __m512i lanes = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    __m512i v = _mm512_inserti32x4(_mm512_castsi128_si512(r0), r1, 1);
-    v = _mm512_inserti32x4(_mm512_inserti32x4(v, r2, 2), r3, 3);
-    return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(lanes, v), bytes);
-}
-
-static inline __m128i row_of_16(const uint8_t *from)
-{
-    return _mm_loadu_si128((const __m128i *)(const void *)from);
-}
-
-/* The same where only some rows and columns are there; others are zero. */
-static inline __m512i some_quads(const uint8_t *from, int64_t row, int64_t rows, __mmask16 some)
-{
-    __m128i r[4];
-    for (int k = 0; k < 4; k++)
-        r[k] = k < rows ? _mm_maskz_loadu_epi8(some, from + k * row) : _mm_setzero_si128();
-    return quads(r[0], r[1], r[2], r[3]);
-}
-
-static inline __mmask16 first_16(int64_t n)
-{
-    return (__mmask16)(n >= 16 ? 0xffff : (1 << n) - 1);
-}
-
-static inline __mmask64 first_64(int64_t n)
-{
-    return n >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << n) - 1;
-}
-
-/* 16 vectors (rows of a, columns of b) of 64 bytes of their sums, `vector` bytes apart and `byte` bytes between the bytes of one; absent
- * ones are zero. turned: lane x of out[q] has quad q of vector x; else out[x] has all of vector x. */
-static inline void sixteen(__m512i out[GROUPS], bool turned, int64_t vectors, int64_t bytes, const uint8_t *from,
-                           int64_t vector, int64_t byte)
-{
-    const bool dense = byte == 1;
-    if (dense) {
-        for (int64_t x = 0; x < GROUPS; x++)
-            out[x] = x < vectors ? _mm512_maskz_loadu_epi8(first_64(bytes), from + x * vector) : _mm512_setzero_si512();
-    } else if (vectors >= GROUPS && bytes >= 64) {
-        for (int64_t q = 0; q < GROUPS; q++, from += 4 * byte)
-            out[q] =
-                quads(row_of_16(from), row_of_16(from + byte), row_of_16(from + 2 * byte), row_of_16(from + 3 * byte));
-    } else {
-        for (int64_t q = 0; q < GROUPS; q++)
-            out[q] = some_quads(from + 4 * q * byte, byte, bytes - 4 * q, first_16(vectors));
-    }
-    if (dense == turned) {
-        __m512 v[GROUPS];
-        for (int x = 0; x < GROUPS; x++)
-            v[x] = _mm512_castsi512_ps(out[x]);
-        transpose_vectors(v);
-        for (int x = 0; x < GROUPS; x++)
-            out[x] = _mm512_castps_si512(v[x]);
-    }
-}
-
-/* -- matrix registers ------------------------------------------------------------------------------------------------------------- */
-
-#ifdef OLY_HAS_MATRIX_REGISTERS
-/* Parts of a or of b as matrix registers: [vectors / 16][bytes / 64][16][64]. */
-static void matrices(bool turned, int64_t vectors, int64_t bytes, uint8_t *to, const uint8_t *from, int64_t vector,
-                     int64_t byte)
-{
-    for (int64_t x = 0; x < vectors; x += GROUPS)
-        for (int64_t l = 0; l < bytes; l += 64, to += 1024) {
-            __m512i v[GROUPS];
-            sixteen(v, turned, vectors - x, bytes - l, from + x * vector + l * byte, vector, byte);
-            for (int q = 0; q < GROUPS; q++)
-                _mm512_store_si512(to + 64 * q, v[q]);
-        }
-}
-
-/* Some columns and rows of c, which are not whole matrix registers, from or to a whole one. */
-static void partly(bool store, int64_t rows, int64_t columns, int32_t *c, int64_t c_row, int32_t *whole)
-{
-    for (int64_t i = 0; i < rows && i < 32; i++)
-        for (int64_t j = 0; j < columns && j < 32; j++)
-            if (store)
-                c[i * c_row + j] = whole[i * 32 + j];
-            else
-                whole[i * 32 + j] = c[i * c_row + j];
-}
-
-static void by_matrices(const block *b, const uint8_t *of_a, const uint8_t *of_b, int32_t *c)
-{
-    uint8_t lines[SIDE * DEPTH] __attribute__((aligned(64))), panel[32 * DEPTH] __attribute__((aligned(64)));
-    int32_t whole[32 * 32] __attribute__((aligned(64)));
-    const product *p = &b->p;
-    matrix_registers_begin();
-    for (int64_t l = 0; l < p->k; l += DEPTH) {
-        const int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH, steps = (depth + 63) / 64;
-        matrices(false, p->m, depth, lines, of_a + l * p->a_column, p->a_row, p->a_column);
-        for (int64_t j = 0; j < p->n; j += 32) {
-            const int64_t columns = p->n - j < 32 ? p->n - j : 32;
-            matrices(true, columns, depth, panel, of_b + l * p->b_row + j * p->b_column, p->b_column, p->b_row);
-            for (int64_t i = 0; i < p->m; i += 32) {
-                const int64_t rows = p->m - i < 32 ? p->m - i : 32;
-                const bool inner = rows == 32 && columns == 32;
-                int32_t *to = c + i * p->c_row + j;
-                matrix_sums sums = {steps, inner ? to : whole, (inner ? p->c_row : 32) * 4,
-                                    l > 0, rows > 16,          columns > 16};
-                if (!inner && l > 0)
-                    partly(false, rows, columns, to, p->c_row, whole);
-                matrix_multiply(&sums, b->a_signed, b->b_signed, lines + i / 16 * steps * 1024, panel);
-                if (!inner)
-                    partly(true, rows, columns, to, p->c_row, whole);
-            }
-        }
-    }
-    matrix_registers_end();
-}
-#endif
 
 /* -- VNNI ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -175,7 +51,7 @@ static void lines_of_quads(const block *b, int64_t depth, uint32_t *to, const ui
         __m512i total = _mm512_setzero_si512();
         for (int64_t l = 0; l < depth; l += 64) {
             __m512i v[GROUPS];
-            sixteen(v, true, p->m - i, depth - l, from + i * p->a_row + l * p->a_column, p->a_row, p->a_column);
+            sixteen(v, 1, true, p->m - i, depth - l, from + i * p->a_row + l * p->a_column, p->a_row, p->a_column);
             for (int q = 0; q < GROUPS; q++) {
                 if (b->a_signed)
                     v[q] = _mm512_xor_si512(v[q], excess(depth - l - 4 * q));
@@ -198,7 +74,7 @@ static void panel_of_quads(const block *b, int64_t columns, int64_t depth, uint3
         __m512i total = _mm512_setzero_si512();
         for (int64_t l = 0; l < depth; l += 64) {
             __m512i v[GROUPS];
-            sixteen(v, true, columns - j, depth - l, from + j * p->b_column + l * p->b_row, p->b_column, p->b_row);
+            sixteen(v, 1, true, columns - j, depth - l, from + j * p->b_column + l * p->b_row, p->b_column, p->b_row);
             for (int q = 0; q < GROUPS; q++) {
                 if (!b->b_signed)
                     v[q] = _mm512_xor_si512(v[q], excess(depth - l - 4 * q));
@@ -252,11 +128,20 @@ static void by_quads(const block *b, const uint8_t *of_a, const uint8_t *of_b, u
     }
 }
 
+#ifndef OLY_HAS_MATRIX_BLOCKS
+static void matrix_registers_begin(void) {}
+static void matrix_registers_end(void) {}
+#endif
+
 static void run_block(oly_byte_way way, const block *b, const void *x, const void *y, void *z)
 {
-#ifdef OLY_HAS_MATRIX_REGISTERS
+#ifdef OLY_HAS_MATRIX_BLOCKS
     if (way == OLY_BYTES_TILES) {
-        by_matrices(b, x, y, z);
+        const matrix_elements elements = b->a_signed
+                                             ? (b->b_signed ? MATRIX_SIGNED_SIGNED : MATRIX_SIGNED_UNSIGNED)
+                                             : (b->b_signed ? MATRIX_UNSIGNED_SIGNED : MATRIX_UNSIGNED_UNSIGNED);
+        const matrix_block of = {b->p, elements, NULL};
+        multiply_in_matrices(1, &of, x, y, z);
         return;
     }
 #endif
@@ -269,6 +154,8 @@ void OLY_ISA_NAME(oly_gemm_bytes_run)(int way, const oly_gemm_task *t, bool a_si
 {
     const int64_t side = oly_gemm_bytes_side(t), down = (t->m + side - 1) / side, across = (t->n + side - 1) / side;
     const int64_t blocks = oly_gemm_batches(t) * down * across;
+    if (way == OLY_BYTES_TILES)
+        matrix_registers_begin();
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
         const int64_t column = k % across * side, row = k / across % down * side;
         const oly_gemm_start at = oly_gemm_start_of(t, k / across / down);
@@ -282,6 +169,8 @@ void OLY_ISA_NAME(oly_gemm_bytes_run)(int way, const oly_gemm_task *t, bool a_si
         run_block((oly_byte_way)way, &one, (const uint8_t *)a + at.a + row * t->a_row,
                   (const uint8_t *)b + at.b + column * t->b_column, to);
     }
+    if (way == OLY_BYTES_TILES)
+        matrix_registers_end();
 }
 #else
 void OLY_ISA_NAME(oly_gemm_bytes_run)(int way, const oly_gemm_task *t, bool a_signed, bool b_signed, const void *a,

@@ -6,9 +6,9 @@
 #include "run/call_run.h"
 #include "run/compiled_groups.h"
 #include "run/device_order.h"
-#include "run/byte_product.h"
 #include "run/fused_reduction.h"
 #include "run/messages.h"
+#include "run/narrow_product.h"
 #include "run/prepare_cpu.h"
 #include "run/held_once.h"
 #include "run/repeated_work.h"
@@ -18,6 +18,7 @@
 #include "run/timed_steps.h"
 #include "device/platform.h"
 #include "device/workers.h"
+#include "gemm_bfloat.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -131,8 +132,13 @@ static void run_gemm(void *const *base, const oly_step *step, int device, int ch
         oly_run_byte_product(base, step, device, (oly_byte_way)p->bytes, chunk, n_chunks);
         return;
     }
-    oly_gemm_run(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base],
-                 p->only ? p->only[device][chunk] : chunk, p->only ? p->of[device] : n_chunks);
+    if (p->bfloats && p->reads_narrow) {
+        oly_run_converted_bfloats(base, step, device, chunk, n_chunks);
+        return;
+    }
+    (p->bfloats ? oly_gemm_bfloat_run : oly_gemm_run)(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base],
+                                                      p->only ? p->only[device][chunk] : chunk,
+                                                      p->only ? p->of[device] : n_chunks);
 }
 
 static void run_chunk(spread *s, int device, int chunk)

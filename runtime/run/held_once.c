@@ -139,7 +139,7 @@ static bool reduces_alike(const oly_plan *plan, const oly_step *s, results *v)
 
 static bool computes_alike(const oly_plan *plan, const oly_step *s, results *v)
 {
-    if (!s->prepared || s->prepared->blocks || s->prepared->bytes || s->prepared->total[0] == 0 ||
+    if (!s->prepared || s->prepared->blocks || s->prepared->reads_narrow || s->prepared->total[0] == 0 ||
         !oly_computes_alike(plan, s))
         return false;
     switch (s->kind) {

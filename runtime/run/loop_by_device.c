@@ -73,7 +73,7 @@ static bool is_separate(const oly_plan *plan, const oly_step *s)
 {
     const oly_prepared *p = s->prepared;
     if (!p || s->exchange || s->second || s->awaited || p->blocks || p->repeats || p->once || p->first_only ||
-        p->bytes || p->copied_later)
+        p->reads_narrow || p->copied_later)
         return false;
     if (s->kind == OLY_STEP_MOVE)
         return copies_own(plan, s);

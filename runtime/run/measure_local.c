@@ -3,6 +3,8 @@
  * The units are those in which forecast.c counts work. See kernel_rates.h. */
 #include "run/kernel_rates.h"
 #include "run/measured_units.h"
+#include "run/narrow_product.h"
+#include "gemm_bfloat.h"
 #include <string.h>
 
 enum { FLOATING = 1 << OLY_FLOAT32 | 1 << OLY_FLOAT64, COMPLEX = 1 << OLY_COMPLEX64 | 1 << OLY_COMPLEX128 };
@@ -97,7 +99,8 @@ static void multiply(const void *context)
     const product *g = context;
     int chunks = oly_gemm_chunks(&g->task);
     for (int c = 0; c < chunks; c++)
-        oly_gemm_run(&g->task, g->at.in[0], g->at.in[1], g->at.out, c, chunks);
+        (g->task.dtype == OLY_BFLOAT16 && oly_has_bfloat_products() ? oly_gemm_bfloat_run : oly_gemm_run)(
+            &g->task, g->at.in[0], g->at.in[1], g->at.out, c, chunks);
 }
 
 static void measure_products(oly_kernel_rates *r, const places *p)

@@ -2,13 +2,14 @@
 /* Prepares plans for the CPU executor: the numbers of chunks of every step, in the plan's arena. See executor.h and prepare_cpu.h. */
 #include "run/prepare_cpu.h"
 #include "device/workers.h"
-#include "run/byte_product.h"
+#include "gemm_bfloat.h"
 #include "run/compiled_groups.h"
 #include "run/executor.h"
 #include "run/fused_reduction.h"
 #include "run/held_once.h"
 #include "run/loop_by_device.h"
 #include "run/loop_once.h"
+#include "run/narrow_product.h"
 #include "run/repeated_work.h"
 #include "run/row_blocks.h"
 
@@ -115,6 +116,7 @@ static bool has_parts(const oly_plan *plan, const oly_gemm_work *work)
 static oly_status prepare_product(oly_plan *plan, const oly_step *s, oly_prepared *made)
 {
     OLY_TRY(prepare_chunks(plan, s, made));
+    made->bfloats = oly_multiplies_bfloats(plan, s);
     return has_parts(plan, s->gemm.device) ? prepare_parts(plan, s->gemm.device, made) : OLY_OK;
 }
 
@@ -232,16 +234,17 @@ static oly_status run_by_rows(oly_plan *plan, const oly_step *last)
 }
 
 /* The product reads what the groups before it would have converted. */
-static void read_bytes(const oly_plan *plan, const oly_step *product, oly_byte_way way)
+static void read_narrow(const oly_plan *plan, const oly_step *product, oly_byte_way way)
 {
     oly_prepared *made = (oly_prepared *)(uintptr_t)product->prepared;
     for (int o = 0; o < 2; o++)
         leave_out(plan, product->gemm.converted[o]);
+    made->reads_narrow = true;
     made->bytes = (int)way;
     made->total[0] = 0;
     for (int d = 0; d < plan->n_devices; d++) {
         const oly_gemm_work *w = &product->gemm.device[d];
-        int n = w->has_work ? oly_gemm_bytes_chunks(&w->task) : 0;
+        int n = !w->has_work ? 0 : made->bytes ? oly_gemm_bytes_chunks(&w->task) : oly_gemm_bfloat_chunks(&w->task);
         ((int *)(uintptr_t)made->chunks[0])[d] = n;
         made->total[0] += n;
     }
@@ -255,8 +258,8 @@ static oly_status prepare_block(oly_plan *plan, const oly_block *b)
         if (s->kind == OLY_STEP_REDUCE && oly_is_fused(plan, s))
             fuse(plan, s);
         oly_byte_way way = oly_byte_way_of(s);
-        if (way != OLY_BYTES_NONE)
-            read_bytes(plan, s, way);
+        if (way != OLY_BYTES_NONE || (s->kind == OLY_STEP_GEMM && s->gemm.converted[0] && s->prepared->bfloats))
+            read_narrow(plan, s, way);
         if (s->chain && !oly_platform_is_late())
             OLY_TRY(run_by_rows(plan, s));
     }

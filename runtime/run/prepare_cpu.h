@@ -11,7 +11,9 @@ typedef struct oly_prepared {
     int phases;                         /* in sequence, of steps that compute */
     const int *chunks[OLY_MOST_PHASES]; /* [n_devices] in each phase */
     int total[OLY_MOST_PHASES];         /* over all devices */
-    int bytes;  /* oly_byte_way: a product that reads bytes; its conversions have no chunks then */
+    bool reads_narrow;                  /* a product that reads narrow operands; its conversions have no chunks then */
+    int bytes;                          /* oly_byte_way: it reads bytes */
+    bool bfloats;                       /* a product of bfloat16 in matrix registers */
     bool fused; /* a reduction that computes its operand (fused_reduction.h); its group has no chunks then */
     const struct oly_row_blocks
         *blocks; /* of the last step of a chain of rows (row_blocks.h), which is run by them; NULL: each step is */

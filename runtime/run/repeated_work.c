@@ -4,6 +4,7 @@
 #include "core/optimisation.h"
 #include "core/option.h"
 #include "run/executor.h"
+#include "run/narrow_product.h"
 #include <string.h>
 
 /* -- is it worth it? ---------------------------------------------------------------------------------------------------- */
@@ -273,10 +274,12 @@ static bool stores_more(const oly_step *s)
     return s->kind == OLY_STEP_REDUCE && s->reduce.operand && s->reduce.operand->tile.program.n_stores > 1;
 }
 
-/* Products of copied operands, of bytes, and those that are computed in parts are each device's own. */
+/* Products of copied operands, those that read narrow ones instead of converted copies, and those that are computed in parts are each device's
+ * own. */
 static bool is_plain(const oly_plan *plan, const oly_step *s)
 {
-    bool plain = s->gemm.n_copies == 0 && s->gemm.n_phases == 0 && !s->gemm.converted[0] && !s->gemm.converted[1];
+    bool plain = s->gemm.n_copies == 0 && s->gemm.n_phases == 0 &&
+                 (!s->gemm.converted[0] || (!oly_has_bytes(s) && !oly_multiplies_bfloats(plan, s)));
     for (int d = 0; d < plan->n_devices; d++)
         plain = plain && !s->gemm.device[d].parts;
     return plain;

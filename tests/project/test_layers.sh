@@ -64,7 +64,7 @@ for room in "${rooms[@]}"; do
     esac
 done
 for folder in runtime/run runtime/run/cuda; do
-    layer "$folder" core/ layout/ graph/ plan/ device/ run/ communicator.h cuda/launch.h cuda/field_text.h cuda/field_strips.h cuda/row_chain.h cuda/graph_task.h gemm_bytes.h code_parts.h machine_code.h reduce_computed.h "${kernel[@]}"
+    layer "$folder" core/ layout/ graph/ plan/ device/ run/ communicator.h cuda/launch.h cuda/field_text.h cuda/field_strips.h cuda/row_chain.h cuda/graph_task.h gemm_bfloat.h gemm_bytes.h code_parts.h machine_code.h reduce_computed.h "${kernel[@]}"
 done
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
 for folder in runtime/array runtime/array/*/; do

@@ -250,7 +250,7 @@ typedef struct oly_step {
             int n_phases; /* with an exchange, which sends their results; else 0 */
             const oly_gemm_phase *phases;
             const struct oly_step
-                *converted[2]; /* of bytes: the conversions of the operands, which only this step reads
+                *converted[2]; /* of narrow elements: the conversions of the operands, which only this step reads
                                                     (fused_products.c); else NULL */
         } gemm;
         struct {

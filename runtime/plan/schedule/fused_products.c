@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products of bytes: an operand of a product of 32-bit integers that has just been converted from bytes, and that nothing else reads, need
- * not be written to memory. The product is given the conversion (oly_step.gemm.converted), and the bytes live as long as the product, so
- * that an executor may read those; one that does not runs both steps. The same bits. Called by plan.c, after the order of steps is
- * final and before memory is assigned. */
+/* Products of converted operands: an operand of a product of 32-bit integers that has just been converted from bytes, or of a product of
+ * float32 from bfloat16, and that nothing else reads, need not be written to memory. The product is given the conversion
+ * (oly_step.gemm.converted), and the narrow elements live as long as the product, so that an executor may read those; one that does not
+ * runs both steps. Products of bytes have the same bits. Called by plan.c, after the order of steps is final and before memory is
+ * assigned. */
 #include "core/optimisation.h"
 #include "plan/schedule/fused_groups.h"
 #include "plan/schedule/schedule.h"
@@ -30,16 +31,20 @@ static int slot_of(const oly_plan *plan, const oly_step *product, int o)
     return slot;
 }
 
-/* The load, of bytes, that store k, of 32-bit integers, is converted from; -1: it is something else. */
+static bool is_narrow(oly_dtype from, oly_dtype to)
+{
+    return to == OLY_FLOAT32 ? from == OLY_BFLOAT16
+                             : (to == OLY_INT32 || to == OLY_UINT32) && (from == OLY_INT8 || from == OLY_UINT8);
+}
+
+/* The load, of narrow elements, that store k, of 32-bit ones, is converted from; -1: it is something else. */
 static int converted_load(const oly_tile_program *p, int k)
 {
     for (int i = 0; i < p->n_instructions; i++) {
         const oly_tile_instruction *x = &p->instructions[i];
         if (x->out != p->store_register[k])
             continue;
-        if (x->to != OLY_INT32 && x->to != OLY_UINT32)
-            return -1;
-        if (x->op != OLY_TILE_convert || x->to != p->store_dtype[k] || (x->dtype != OLY_INT8 && x->dtype != OLY_UINT8))
+        if (x->op != OLY_TILE_convert || x->to != p->store_dtype[k] || !is_narrow(x->dtype, x->to))
             return -1;
         for (int j = 0; j < p->n_loads; j++)
             if (p->load_register[j] == x->in[0] && p->load_dtype[j] == x->dtype)
@@ -48,7 +53,7 @@ static int converted_load(const oly_tile_program *p, int k)
     return -1;
 }
 
-/* Are the bytes where the integers would be, element by element? */
+/* Are the narrow elements where the wide ones would be, one by one? */
 static bool same_places(const oly_tile_work *w, int load, int store)
 {
     for (int k = 0; k < w->box.rank; k++)

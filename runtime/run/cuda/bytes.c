@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "device/cuda/gpus.h"
 #include "device/platform.h"
-#include "run/byte_product.h"
+#include "run/narrow_product.h"
 #include "run/prepare_cpu.h"
 #include "run/prepared_steps.h"
 
@@ -30,7 +30,7 @@ static bool is_own(const oly_plan *plan, const oly_step *product, int device)
 static bool is_byte_product(const oly_plan *plan, const oly_step *product)
 {
     int working = 0;
-    if (product->kind != OLY_STEP_GEMM || !product->gemm.converted[0] || product->exchange || product->gemm.n_phases)
+    if (!oly_has_bytes(product) || product->exchange || product->gemm.n_phases)
         return false;
     for (int d = 0; d < plan->n_devices; d++) {
         if (product->gemm.device[d].has_work && !is_own(plan, product, d))
@@ -49,6 +49,7 @@ static oly_status find_in(const oly_block *b, void *context)
             oly_prepared *of_product = oly_prepared_own(plan, s);
             if (!of_product)
                 return oly_out_of_memory(sizeof *of_product, "a program");
+            of_product->reads_narrow = true;
             of_product->bytes = OLY_BYTES_QUADS;
             for (int o = 0; o < 2; o++) {
                 oly_prepared *of_group = oly_prepared_own(plan, (oly_step *)(uintptr_t)s->gemm.converted[o]);
@@ -80,8 +81,8 @@ oly_status oly_cuda_launch_byte_product(const oly_cuda_launcher *l, void *const 
                                         int device)
 {
     const oly_gemm_work *w = &product->gemm.device[device];
-    bool a_signed, b_signed;
-    const char *a = oly_bytes_of(base, product, 0, device, &a_signed),
-               *b = oly_bytes_of(base, product, 1, device, &b_signed);
-    return oly_cuda_gemm_bytes(l, &w->task, a_signed, b_signed, a, b, base[w->out_base]);
+    oly_dtype of_a, of_b;
+    const char *a = oly_narrow_operand(base, product, 0, device, &of_a),
+               *b = oly_narrow_operand(base, product, 1, device, &of_b);
+    return oly_cuda_gemm_bytes(l, &w->task, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base]);
 }

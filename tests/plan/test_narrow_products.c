@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: ranks=1,2,4,8 devices=8  Products of bytes that read the bytes: plans have them, and random programs have the values that they have when the operands are converted
- * first, with and without the matrix registers. BYTES_SEED=n: of the first program. */
+/* run: ranks=1,2,4,8 devices=8  Products that read bytes or bfloat16 instead of converted copies: plans have them, and random programs have the values that they have when
+ * the operands are converted first, with and without the matrix registers. So have those whose results are bfloat16. BYTES_SEED=n: of the first program. */
 #include "check_steps.h"
 #include "core/optimisation.h"
 #include <olympus.h>
 #include <string.h>
 
-enum { PROGRAMS = 144, KINDS = 9, MOST = 1 << 19 };
+enum { PROGRAMS = 240, KINDS = 10, MOST = 1 << 19 };
 
 static uint64_t seed;
 static int n_fused; /* in the plans made since it was set to 0 */
@@ -27,14 +27,20 @@ static void count(oly_plan *plan)
     n_fused += check_count_steps(plan, is_fused);
 }
 
-#define PRODUCT(x, y) oly_matmul(x, y, .preferred_element_type = OLY_INT32)
+/* Of the sums. */
+static oly_dtype wide(oly_array x)
+{
+    return oly_dtype_of(x) == OLY_BFLOAT16 ? OLY_FLOAT32 : OLY_INT32;
+}
+
+#define PRODUCT(x, y) oly_matmul(x, y, .preferred_element_type = wide(x))
 
 /* The conversions are invariant, but what is multiplied in the second product is not. */
 static void iteration(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
     carry[0] = oly_add(carry[0], PRODUCT(carry[1], carry[2]));
-    carry[1] = oly_astype(oly_add(oly_astype(carry[1], OLY_INT32), 3), oly_dtype_of(carry[1]));
+    carry[1] = oly_astype(oly_add(oly_astype(carry[1], wide(carry[1])), 3), oly_dtype_of(carry[1]));
 }
 
 static void loop(const oly_array *in, oly_array *out)
@@ -52,20 +58,21 @@ static void run(const oly_array *in, oly_array *out, void *user)
     case 0: out[0] = PRODUCT(x, y); break;
     case 1: out[0] = PRODUCT(x, oly_transpose(x)); break;
     case 2: { /* another reader: the copies are needed */
-        oly_array wide = oly_astype(x, OLY_INT32);
-        out[0] = oly_add(oly_matmul(wide, oly_astype(y, OLY_INT32)), oly_sum(wide));
+        oly_array copy = oly_astype(x, wide(x));
+        out[0] = oly_add(oly_matmul(copy, oly_astype(y, wide(y))), oly_sum(copy));
         break;
     }
     case 3: out[0] = PRODUCT(oly_flip(x, 0), oly_flip(y, 1)); break;
     case 4: loop(in, out); break;
     case 5: out[0] = PRODUCT(oly_slice(x, "1:, :"), oly_slice(y, ":, 1:")); break;
-    case 6: out[0] = oly_einsum("ik,kj->ji", oly_astype(x, OLY_INT32), oly_astype(y, OLY_INT32)); break;
-    case 7: { /* bytes converted to other types than int32 */
+    case 6: out[0] = oly_einsum("ik,kj->ji", oly_astype(x, wide(x)), oly_astype(y, wide(y))); break;
+    case 7: { /* converted to other types */
         static const oly_dtype types[] = {OLY_INT16, OLY_UINT32, OLY_INT64, OLY_FLOAT32};
         oly_dtype type = types[(oly_dim(x, 0) + oly_dim(y, 1)) % 4];
         out[0] = oly_matmul(oly_astype(x, type), oly_astype(y, type));
         break;
     }
+    case 8: out[0] = oly_matmul(x, y); break; /* narrow results */
     default: out[0] = oly_sum(PRODUCT(oly_reshape(x, 1, oly_dim(x, 0), oly_dim(x, 1)), y), OLY_AXES(0)); break;
     }
 }
@@ -84,10 +91,12 @@ static size_t result_of(int *kind, const oly_array *in, char *bytes, int *fused,
     return size;
 }
 
-static oly_array drawn(int64_t rows, int64_t columns, oly_sharding s)
+/* Sums of bfloat16 are exact. */
+static oly_array drawn(bool bytes, int64_t rows, int64_t columns, oly_sharding s)
 {
-    oly_array any = oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, -128, 256, rows, columns);
-    return oly_device_put(oly_astype(any, draw(2) ? OLY_INT8 : OLY_UINT8), s);
+    const int least = bytes ? -128 : -8, end = bytes ? 256 : 9;
+    oly_array any = oly_random_randint(oly_random_key(draw(1000)), OLY_INT32, least, end, rows, columns);
+    return oly_device_put(oly_astype(any, !bytes ? OLY_BFLOAT16 : draw(2) ? OLY_INT8 : OLY_UINT8), s);
 }
 
 static void random_programs_have_the_same_values(void **state)
@@ -98,7 +107,7 @@ static void random_programs_have_the_same_values(void **state)
     const oly_optimisations all = (oly_optimisations)1 << OLY_OPTIMISATION_BYTE_PRODUCTS;
     const oly_optimisations matrices = (oly_optimisations)1 << OLY_OPTIMISATION_MATRIX_REGISTERS;
     oly_mesh mesh = oly_make_mesh("x=4,y=2");
-    int of_kind[KINDS] = {0};
+    int of_kind[2][KINDS] = {{0}};
     const char *first = getenv("BYTES_SEED");
     (void)state;
     for (int k = 0; k < PROGRAMS; k++)
@@ -106,25 +115,28 @@ static void random_programs_have_the_same_values(void **state)
         {
             seed = (first ? strtoull(first, NULL, 10) : 1) + (uint64_t)k;
             draw(2);
+            const bool bytes = k / KINDS % 2;
             int kind = k % KINDS, n, same, none;
             int64_t a = lengths[1 + draw(8)], b = lengths[draw(9)], c = lengths[1 + draw(8)];
-            oly_array in[] = {drawn(a, b, oly_named(mesh, specs[draw(6)])),
-                              drawn(b, c, oly_named(mesh, specs[draw(6)]))};
+            oly_array in[] = {drawn(bytes, a, b, oly_named(mesh, specs[draw(6)])),
+                              drawn(bytes, b, c, oly_named(mesh, specs[draw(6)]))};
             size_t size = result_of(&kind, in, fused, &n, 0);
             size_t size_of_quads = result_of(&kind, in, quads, &same, matrices);
             size_t size_of_separate = result_of(&kind, in, separate, &none, all);
-            of_kind[kind] += n;
+            of_kind[bytes][kind] += n;
             if (none || n != same || size != size_of_quads || size != size_of_separate ||
                 memcmp(fused, separate, size) != 0 || memcmp(quads, separate, size) != 0)
-                fail_msg("BYTES_SEED=%llu: kind %d, [%d, %d, %d]: %d fused, without the pass %d, other values",
-                         (unsigned long long)(first ? strtoull(first, NULL, 10) : 1) + (unsigned long long)k, kind,
-                         (int)a, (int)b, (int)c, n, none);
+                fail_msg("BYTES_SEED=%llu: %s, kind %d, [%d, %d, %d]: %d fused, without the pass %d, other values",
+                         (unsigned long long)(first ? strtoull(first, NULL, 10) : 1) + (unsigned long long)k,
+                         bytes ? "bytes" : "bfloat16", kind, (int)a, (int)b, (int)c, n, none);
         }
-    for (int k = 0; k < KINDS; k++)
-        if (oly_process_index() == 0)
-            printf("kind %d: %d fused\n", k, of_kind[k]);
-    assert_true(of_kind[0] > 0 && of_kind[4] > 0 && of_kind[6] > 0);
-    assert_int_equal(of_kind[2], 0);
+    for (int t = 0; t < 2; t++) {
+        for (int k = 0; k < KINDS; k++)
+            if (oly_process_index() == 0)
+                printf("%s, kind %d: %d fused\n", t ? "bytes" : "bfloat16", k, of_kind[t][k]);
+        assert_true(of_kind[t][0] > 0 && of_kind[t][4] > 0 && of_kind[t][6] > 0);
+        assert_int_equal(of_kind[t][2], 0);
+    }
 }
 
 CHECK_MAIN_LOOKING(random_programs_have_the_same_values, count);

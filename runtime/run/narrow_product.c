@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See narrow_product.h. */
+#include "run/narrow_product.h"
+#include "core/optimisation.h"
+#include "device/platform.h"
+#include "gemm_bfloat.h"
+
+/* Conversions of bfloat16 are to float32. */
+static bool converts_to_float(const oly_step *product)
+{
+    return product->gemm.converted[0]->tile.program.store_dtype[0] == OLY_FLOAT32;
+}
+
+bool oly_has_bytes(const oly_step *product)
+{
+    return product->kind == OLY_STEP_GEMM && product->gemm.converted[0] && !converts_to_float(product);
+}
+
+oly_byte_way oly_byte_way_of(const oly_step *product)
+{
+    if (!oly_has_bytes(product) || oly_platform_is_late())
+        return OLY_BYTES_NONE;
+    return oly_byte_products(oly_enabled(OLY_OPTIMISATION_MATRIX_REGISTERS));
+}
+
+bool oly_has_bfloat_products(void)
+{
+    return oly_enabled(OLY_OPTIMISATION_MATRIX_REGISTERS) && oly_bfloat_products();
+}
+
+bool oly_multiplies_bfloats(const oly_plan *plan, const oly_step *product)
+{
+    if (product->kind != OLY_STEP_GEMM || oly_platform_is_late())
+        return false;
+    const bool converted = product->gemm.converted[0] && converts_to_float(product);
+    bool any = false;
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_gemm_work *w = &product->gemm.device[d];
+        if (w->has_work && ((w->task.dtype != OLY_BFLOAT16 && !converted) || w->task.k < 2))
+            return false;
+        any |= w->has_work;
+    }
+    return any && oly_has_bfloat_products();
+}
+
+/* The conversion that would have written the operand has a load for each store, with the same strides. */
+const char *oly_narrow_operand(void *const *base, const oly_step *product, int o, int device, oly_dtype *type)
+{
+    const oly_gemm_work *w = &product->gemm.device[device];
+    const oly_place *read = o == 0 ? &w->a : &w->b;
+    const oly_step *group = product->gemm.converted[o];
+    const oly_tile_program *p = &group->tile.program;
+    const oly_tile_work *t = &group->tile.device[device];
+    int store = 0, convert = 0, load = 0;
+    while (t->stores[store].base != read->base)
+        store++;
+    while (p->instructions[convert].out != p->store_register[store])
+        convert++;
+    while (p->load_register[load] != p->instructions[convert].in[0])
+        load++;
+    *type = p->load_dtype[load];
+    int64_t elements =
+        ((int64_t)read->offset - (int64_t)t->stores[store].offset) / (int64_t)oly_dtype_size(p->store_dtype[store]);
+    return (const char *)base[t->loads[load].base] + t->loads[load].offset + elements * (int64_t)oly_dtype_size(*type);
+}
+
+void oly_run_byte_product(void *const *base, const oly_step *product, int device, oly_byte_way way, int chunk,
+                          int n_chunks)
+{
+    const oly_gemm_work *w = &product->gemm.device[device];
+    oly_dtype of_a, of_b;
+    const char *a = oly_narrow_operand(base, product, 0, device, &of_a),
+               *b = oly_narrow_operand(base, product, 1, device, &of_b);
+    oly_gemm_bytes_run(way, &w->task, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base], chunk, n_chunks);
+}
+
+void oly_run_converted_bfloats(void *const *base, const oly_step *product, int device, int chunk, int n_chunks)
+{
+    const oly_gemm_work *w = &product->gemm.device[device];
+    oly_dtype type;
+    const char *a = oly_narrow_operand(base, product, 0, device, &type),
+               *b = oly_narrow_operand(base, product, 1, device, &type);
+    oly_gemm_bfloat_run(&w->task, a, b, base[w->out_base], chunk, n_chunks);
+}
