@@ -94,20 +94,23 @@ emulated_block *emulated_memory_find(const void *address)
 
 /* -- faults ------------------------------------------------------------------------------------------------------------------------ */
 
-static void describe(const char *address, char *text, size_t room)
+/* For a message: every kernel faults for every block that it uses, so only those that are wrong are described. */
+static const char *describe(const char *address)
 {
+    static char text[200];
     const emulated_block *b = emulated_memory_find(address);
     int k = position(address);
     static const char *const state[] = {"that is not allocated yet in stream order", "", "that has been freed"};
     if (b)
-        snprintf(text, room, "byte %td of block %d (%zu bytes on GPU %d) %s", address - b->address, b->number, b->bytes,
-                 b->device, state[b->state]);
+        snprintf(text, sizeof text, "byte %td of block %d (%zu bytes on GPU %d) %s", address - b->address, b->number,
+                 b->bytes, b->device, state[b->state]);
     else if (k > 0 && memory.block[k - 1]->device == device_of(address))
-        snprintf(text, room, "%td bytes beyond the end of block %d (%zu bytes on GPU %d)",
+        snprintf(text, sizeof text, "%td bytes beyond the end of block %d (%zu bytes on GPU %d)",
                  address - memory.block[k - 1]->address - (ptrdiff_t)memory.block[k - 1]->bytes,
                  memory.block[k - 1]->number, memory.block[k - 1]->bytes, memory.block[k - 1]->device);
     else
-        snprintf(text, room, "no block");
+        snprintf(text, sizeof text, "no block");
+    return text;
 }
 
 static bool may_use(const emulated_block *b)
@@ -134,23 +137,21 @@ static void open_block(emulated_block *b, int rights)
 static void fault(int number, siginfo_t *info, void *context)
 {
     const char *address = info->si_addr;
-    char text[200] = "";
     int device = device_of(address);
     if (device < 0 || info->si_code <= 0) { /* not ours */
         sigaction(number, &memory.before, NULL);
         return;
     }
-    describe(address, text, sizeof text);
     emulated_block *b = emulated_memory_find(address);
     if (!memory.running || !pthread_equal(memory.thread, pthread_self())) {
         memory.running = false;
-        emulated_violation("the host touches device memory: %s", text);
+        emulated_violation("the host touches device memory: %s", describe(address));
     }
     if (!b || b->state != LIVE)
-        emulated_violation("a kernel touches %s", text);
+        emulated_violation("a kernel touches %s", describe(address));
     if (!may_use(b))
         emulated_violation("a kernel of GPU %d touches %s, and peer access is not enabled", memory.context->device,
-                           text);
+                           describe(address));
     bool writes = b->open != 0;
 #if defined __x86_64__
     writes = ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2;
@@ -303,14 +304,11 @@ void emulated_memory_free(emulated_block *b)
 
 void *emulated_memory_at(const char *what, const void *address, size_t bytes, bool writes)
 {
-    char text[200];
     if (!emulated_memory_is_device(address) || bytes == 0)
         return (void *)(uintptr_t)address;
     emulated_block *b = emulated_memory_find(address);
-    if (!b || b->state != LIVE) {
-        describe(address, text, sizeof text);
-        emulated_violation("%s touches %s", what, text);
-    }
+    if (!b || b->state != LIVE)
+        emulated_violation("%s touches %s", what, describe(address));
     if ((const char *)address + bytes > b->address + b->bytes)
         emulated_violation("%s of %zu bytes at byte %td of block %d, which has %zu", what, bytes,
                            (const char *)address - b->address, b->number, b->bytes);
