@@ -411,7 +411,9 @@ cuda_headers := $(wildcard $(CUDA_HOME)/include/cuda.h)
 emulator     := $(if $(cuda_headers),$(addprefix $(emulated)/,libcuda.so.1 libnvrtc.so.13 real_nvrtc libcublasLt.so.13 $(if $(wildcard $(CUDA_HOME)/include/nccl.h),libnccl.so.2) libmpi_device.so include libkernels_emulated.so libkernels_checked.so))
 sanitize_emulated = $(if $(findstring thread,$(SANITIZE)),,$(sanitize))
 compile_emulated  = $(or $(OMPI_CC),gcc) -std=gnu11 $(optimise) $(warnings) -Wno-format-truncation -fPIC -fvisibility=hidden -pthread $(sanitize_emulated) -isystem $(CUDA_HOME)/include
-compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
+# fma() is a call of a slow function where the compiler may not use the instruction: a quarter of the time of products.
+emulated_fma     := $(if $(filter x86_64-%,$(machine)),$(shell grep -qsw fma /proc/cpuinfo && echo -mfma))
+compile_kernels   = $(or $(CXX_EMULATED),g++) -x c++ -std=gnu++17 -O1 $(emulated_fma) -g -Wall -Wextra -Werror -ffp-contract=off -fno-exceptions -fno-rtti -fPIC \
                     -fvisibility=hidden -DOLY_EMULATED -I$(emulated_at) -Ikernels/cuda -Ikernels -Iruntime -Iinclude -MMD -MP -MT $@
 link_emulated     = -shared -Wl,-soname,$(@F) -L$(emulated) -Wl,-rpath,'$$ORIGIN' -Wl,-z,defs -o $@
 emulated_driver   := $(addprefix $(emulated_at)/,driver.c driver_memory.c driver_streams.c streams.c work.c memory.c graphs.c faults.c order.c)

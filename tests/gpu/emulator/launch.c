@@ -224,7 +224,7 @@ static void run_thread(int rank)
     emulated_thread *t = &now.thread[rank];
     emulated_size n = emulated_here.threads;
     unsigned r = (unsigned)rank;
-    emulated_here.thread = (emulated_size){r % n.x, r / n.x % n.y, r / n.x / n.y};
+    emulated_here.thread = r < n.x ? (emulated_size){r, 0, 0} : (emulated_size){r % n.x, r / n.x % n.y, r / n.x / n.y};
     if (t->started) {
         fibre_enter(rank);
         return;
@@ -253,8 +253,8 @@ static void run_warp(int warp)
     for (bool again = true; again;) {
         int start = (int)emulated_random((unsigned)n), waits = -1;
         bool back = emulated_random(2);
-        for (int k = 0; k < n; k++) {
-            int rank = first + (back ? start - k + n : start + k) % n;
+        for (int k = 0, lane = start; k < n; k++, lane = back ? (lane ? lane : n) - 1 : lane + 1 < n ? lane + 1 : 0) {
+            int rank = first + lane;
             if (now.thread[rank].state == READY)
                 run_thread(rank);
             if (now.thread[rank].state == AT_WARP)
@@ -322,11 +322,13 @@ static void run_apart(void)
 {
     emulated_size n = emulated_here.threads;
     bool back = emulated_random(2);
-    for (unsigned k = 0; k < n.x * n.y * n.z; k++) {
-        unsigned r = back ? n.x * n.y * n.z - 1 - k : k;
-        emulated_here.thread = (emulated_size){r % n.x, r / n.x % n.y, r / n.x / n.y};
-        now.kernel->run(now.task);
-    }
+    for (unsigned z = 0; z < n.z; z++)
+        for (unsigned y = 0; y < n.y; y++)
+            for (unsigned x = 0; x < n.x; x++) {
+                emulated_here.thread =
+                    back ? (emulated_size){n.x - 1 - x, n.y - 1 - y, n.z - 1 - z} : (emulated_size){x, y, z};
+                now.kernel->run(now.task);
+            }
 }
 
 /* -- memory of kernels ---------------------------------------------------------------------------------------------- */
