@@ -222,7 +222,9 @@ static void unreadable_numbers_are_measured_again(void **state)
     };
     bool mine = make_folder();
     start_with("measure");
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+    /* Rank 0 alone reads them, and every start measures for a second: all of them by one process, two by several. */
+    size_t n = oly_process_count() > 1 ? 2 : sizeof texts / sizeof *texts;
+    for (size_t k = 0; k < n; k++) {
         if (mine)
             write_text(texts[k]);
         double gemm = start_with("measure")->gemm;

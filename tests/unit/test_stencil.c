@@ -30,12 +30,14 @@ static bool has_fused; /* of the instruction set under test */
 
 static double multiply_add(double a, double b, double c, oly_dtype dtype)
 {
+    if (has_fused) /* without the product: one of the smallest numbers takes a hundred cycles */
+        return dtype == OLY_FLOAT64 ? fma(a, b, c) : fmaf((float)a, (float)b, (float)c);
     if (dtype == OLY_FLOAT64) {
         volatile double product = a * b;
-        return has_fused ? fma(a, b, c) : product + c;
+        return product + c;
     }
     volatile float product = (float)a * (float)b;
-    return has_fused ? fmaf((float)a, (float)b, (float)c) : product + (float)c;
+    return product + (float)c;
 }
 
 static double get(const void *data, oly_dtype dtype, int64_t i)
@@ -348,7 +350,7 @@ static void the_smallest_numbers_give_the_bits_of_the_plain_loop(void **context)
     static const int64_t extent[3] = {61, 37, 11};
     (void)context;
     for (size_t i = 0; i < COUNT(isas); i++)
-        for (int k = 0; k < 60 && use(isas[i]); k++) {
+        for (int k = 0; k < 30 && use(isas[i]); k++) { /* five of each rank and type: such numbers are slow */
             problem p = {.steps = (int)random_between(1, 12)};
             oly_dtype dtype = k % 2 ? OLY_FLOAT64 : OLY_FLOAT32;
             cross_taps(&p.stencil, 1 + k % 3, dtype, 0.5, 0.25);
