@@ -180,7 +180,7 @@ static int64_t side_of_squares(const oly_gemm_task *t, int64_t most, int64_t wan
 /* Not more blocks of one product than chunks, so that results of chunks can be sent (oly_gemm_parts). */
 oly_gemm_shape oly_gemm_bfloat_divide(const oly_gemm_task *t)
 {
-    enum { LARGEST = 256 };
+    enum { LARGEST = 512 };
     int64_t side = side_of_squares(t, LARGEST, PRODUCT_CHUNKS);
     while (divide_up(t->m, side) * divide_up(t->n, side) > MOST_CHUNKS)
         side *= 2;

@@ -12,8 +12,10 @@
  * called. */
 bool oly_bfloat_products(void);
 
-/* As oly_gemm_run of a task of bfloat16, with its chunks, or of float32, whose operands are bfloat16 here. k > 1: a single term is the result
- * as it is, zeros with their signs and subnormal numbers included. */
+/* Sums of fewer terms fill the registers with zeros: they are for oly_gemm_run. A matter of k alone, as the bits are. */
+enum { OLY_BFLOAT_TERMS = 16 };
+
+/* As oly_gemm_run of a task of bfloat16, with its chunks, or of float32, whose operands are bfloat16 here. At least OLY_BFLOAT_TERMS terms. */
 int oly_gemm_bfloat_chunks(const oly_gemm_task *t);
 void oly_gemm_bfloat_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
 #endif

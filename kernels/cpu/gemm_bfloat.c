@@ -6,8 +6,8 @@
 #include "cpu/matrix_blocks.h"
 
 #ifdef OLY_HAS_MATRIX_BLOCKS
-#define COLUMNS                                                                                                        \
-    256 /* of c computed together: MATRIX_ROWS rows of their sums, and those rows of a, fit the second cache */
+/* Of c computed together: MATRIX_ROWS rows of their sums, and those rows of a, fit the second cache. */
+#define COLUMNS 256
 
 /* A block of one product, bytes of c's elements. */
 static void run_block(const product *p, int64_t bytes, const uint16_t *a, const uint16_t *b, char *c)

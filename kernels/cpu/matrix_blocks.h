@@ -13,9 +13,9 @@
 #define OLY_HAS_MATRIX_BLOCKS 1
 #include "cpu/matrix_registers.h"
 
-#define MATRIX_ROWS           256  /* of a in a part */
-#define MATRIX_DEPTH          1024 /* bytes of a row of it */
-#define MATRIX_SIDE           32   /* rows and columns of c in registers */
+#define MATRIX_ROWS  512  /* of a in a part: in the second cache */
+#define MATRIX_DEPTH 1024 /* bytes of a row of it */
+#define MATRIX_SIDE  32   /* rows and columns of c in registers */
 
 /* A block of one product, its strides in elements. */
 typedef struct matrix_block {
@@ -31,12 +31,17 @@ static inline __attribute__((always_inline)) void matrices(const int size, bool 
                                                            uint8_t *to, const uint8_t *from, int64_t vector,
                                                            int64_t element)
 {
-    for (int64_t x = 0; x < vectors; x += GROUPS)
-        for (int64_t l = 0; l < bytes; l += 64, to += 1024) {
+    const int64_t across = (vectors + GROUPS - 1) / GROUPS, steps = (bytes + 63) / 64;
+    const bool dense = element == size; /* memory is read along its rows */
+    for (int64_t outer = 0; outer < (dense ? across : steps); outer++)
+        for (int64_t inner = 0; inner < (dense ? steps : across); inner++) {
+            const int64_t x = dense ? outer : inner, l = dense ? inner : outer;
+            uint8_t *matrix = to + (x * steps + l) * 1024;
             __m512i v[GROUPS];
-            sixteen(v, size, turned, vectors - x, bytes - l, from + x * vector + l / size * element, vector, element);
+            sixteen(v, size, turned, vectors - x * GROUPS, bytes - l * 64,
+                    from + x * GROUPS * vector + l * 64 / size * element, vector, element);
             for (int q = 0; q < GROUPS; q++)
-                _mm512_store_si512(to + 64 * q, v[q]);
+                _mm512_store_si512(matrix + 64 * q, v[q]);
         }
 }
 
@@ -72,6 +77,7 @@ static inline void store_rounded(int64_t rows, int64_t columns, uint16_t *c, int
 typedef struct matrix_part {
     int64_t rows, columns, steps;
     bool first, last;
+    int64_t a_row, a_step, a_below; /* of matrix_sums */
 } matrix_part;
 
 /* Sums of 32 bits, which c holds. */
@@ -82,7 +88,8 @@ static inline void add_part(const matrix_block *b, const matrix_part *part, cons
     const bool inner = part->rows == MATRIX_SIDE && part->columns == MATRIX_SIDE;
     uint32_t *to = inner ? c : whole;
     const int64_t row = (inner ? b->p.c_row : MATRIX_SIDE) * 4;
-    const matrix_sums sums = {part->steps, part->first ? NULL : to, to, row, row, part->rows > 16, part->columns > 16};
+    const matrix_sums sums = {part->steps,     part->first ? NULL : to, to,          row,          row,
+                              part->rows > 16, part->columns > 16,      part->a_row, part->a_step, part->a_below};
     if (!inner && !part->first)
         load_some_sums(part->rows, part->columns, whole, c, b->p.c_row);
     matrix_multiply(&sums, b->elements, lines, panel);
@@ -101,10 +108,19 @@ static inline void add_rounded_part(const matrix_block *b, const matrix_part *pa
                               between_row * 4,
                               (part->last ? MATRIX_SIDE : between_row) * 4,
                               part->rows > 16,
-                              part->columns > 16};
+                              part->columns > 16,
+                              part->a_row,
+                              part->a_step,
+                              part->a_below};
     matrix_multiply(&sums, b->elements, lines, panel);
     if (part->last)
         store_rounded(part->rows, part->columns, c, b->p.c_row, whole);
+}
+
+/* Can the registers be loaded from where these rows of a are? Only if nothing is missing, and no load of a row meets two lines of cache. */
+static inline bool is_in_place(int64_t rows, int64_t bytes, const uint8_t *from, int64_t row)
+{
+    return rows % 16 == 0 && bytes % 64 == 0 && row % 64 == 0 && (uintptr_t)from % 64 == 0;
 }
 
 /* size: bytes of an element of a and b. */
@@ -118,16 +134,23 @@ multiply_in_matrices(const int size, const matrix_block *b, const uint8_t *of_a,
     for (int64_t up = 0; up < p->m; up += MATRIX_ROWS)
         for (int64_t l = 0; l < p->k; l += most) {
             const int64_t height = p->m - up < MATRIX_ROWS ? p->m - up : MATRIX_ROWS;
-            const int64_t depth = p->k - l < most ? p->k - l : most;
-            matrix_part part = {.steps = (depth * size + 63) / 64, .first = l == 0, .last = l + depth == p->k};
-            matrices(size, false, height, depth * size, lines, of_a + (up * p->a_row + l * p->a_column) * size,
-                     p->a_row * size, p->a_column * size);
+            const int64_t depth = p->k - l < most ? p->k - l : most, steps = (depth * size + 63) / 64;
+            const uint8_t *rows = of_a + (up * p->a_row + l * p->a_column) * size;
+            matrix_part part = {0, 0, steps, l == 0, l + depth == p->k, 64, 1024, steps * 1024};
+            if (p->a_column == 1 && is_in_place(height, depth * size, rows, p->a_row * size)) {
+                part.a_row = p->a_row * size;
+                part.a_step = 64;
+                part.a_below = 16 * part.a_row;
+            } else {
+                matrices(size, false, height, depth * size, lines, rows, p->a_row * size, p->a_column * size);
+                rows = lines;
+            }
             for (int64_t j = 0; j < p->n; j += MATRIX_SIDE) {
                 part.columns = p->n - j < MATRIX_SIDE ? p->n - j : MATRIX_SIDE;
                 matrices(size, true, part.columns, depth * size, panel, of_b + (l * p->b_row + j * p->b_column) * size,
                          p->b_column * size, p->b_row * size);
                 for (int64_t i = 0; i < height; i += MATRIX_SIDE) {
-                    const uint8_t *line = lines + i / 16 * part.steps * 1024;
+                    const uint8_t *line = rows + i / 16 * part.a_below;
                     const int64_t at = (up + i) * p->c_row + j;
                     part.rows = height - i < MATRIX_SIDE ? height - i : MATRIX_SIDE;
                     if (b->between)

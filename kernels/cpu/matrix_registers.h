@@ -41,6 +41,8 @@ typedef struct matrix_sums {
     void *to;
     int64_t from_row, to_row; /* bytes */
     bool lower, right;        /* the second of each are there */
+    /* Of a, bytes: between its rows, registers of the same rows, and the first and second rows' registers. */
+    int64_t a_row, a_step, a_below;
 } matrix_sums;
 
 #define MATRIX_LOAD(number, from, row)                                                                                 \
@@ -51,13 +53,13 @@ typedef struct matrix_sums {
 
 #define MATRIX_DOT(instruction, sum, a, b) __asm__ volatile(#instruction " %%tmm" #b ", %%tmm" #a ", %%tmm" #sum ::)
 
-/* a and b: registers one after the other, those of the second rows or columns `steps` further. */
+/* b: registers one after the other, those of the second columns `steps` further. */
 #define MATRIX_MULTIPLY(instruction)                                                                                   \
     static void matrix_multiply_##instruction(const matrix_sums *s, const uint8_t *a, const uint8_t *b)                \
     {                                                                                                                  \
-        const uint8_t *lower = a + s->steps * 1024, *right = b + s->steps * 1024;                                      \
-        for (int64_t k = 0; k < s->steps; k++, a += 1024, b += 1024, lower += 1024, right += 1024) {                   \
-            MATRIX_LOAD(4, a, (int64_t)64);                                                                            \
+        const uint8_t *lower = a + s->a_below, *right = b + s->steps * 1024;                                           \
+        for (int64_t k = 0; k < s->steps; k++, a += s->a_step, lower += s->a_step, b += 1024, right += 1024) {         \
+            MATRIX_LOAD(4, a, s->a_row);                                                                               \
             MATRIX_LOAD(6, b, (int64_t)64);                                                                            \
             MATRIX_DOT(instruction, 0, 4, 6);                                                                          \
             if (s->right) {                                                                                            \
@@ -65,7 +67,7 @@ typedef struct matrix_sums {
                 MATRIX_DOT(instruction, 1, 4, 7);                                                                      \
             }                                                                                                          \
             if (s->lower) {                                                                                            \
-                MATRIX_LOAD(5, lower, (int64_t)64);                                                                    \
+                MATRIX_LOAD(5, lower, s->a_row);                                                                       \
                 MATRIX_DOT(instruction, 2, 5, 6);                                                                      \
             }                                                                                                          \
             if (s->lower && s->right)                                                                                  \
@@ -88,9 +90,12 @@ static void matrix_multiply(const matrix_sums *s, matrix_elements elements, cons
     if (s->from) {
         const char *from = s->from, *from_below = from + 16 * s->from_row;
         MATRIX_LOAD(0, from, s->from_row);
-        MATRIX_LOAD(1, from + 64, s->from_row);
-        MATRIX_LOAD(2, from_below, s->from_row);
-        MATRIX_LOAD(3, from_below + 64, s->from_row);
+        if (s->right)
+            MATRIX_LOAD(1, from + 64, s->from_row);
+        if (s->lower)
+            MATRIX_LOAD(2, from_below, s->from_row);
+        if (s->lower && s->right)
+            MATRIX_LOAD(3, from_below + 64, s->from_row);
     }
     switch (elements) {
     case MATRIX_SIGNED_SIGNED: matrix_multiply_tdpbssd(s, a, b); break;
@@ -100,9 +105,12 @@ static void matrix_multiply(const matrix_sums *s, matrix_elements elements, cons
     case MATRIX_BFLOATS: matrix_multiply_tdpbf16ps(s, a, b); break;
     }
     MATRIX_STORE(0, to, s->to_row);
-    MATRIX_STORE(1, to + 64, s->to_row);
-    MATRIX_STORE(2, below, s->to_row);
-    MATRIX_STORE(3, below + 64, s->to_row);
+    if (s->right)
+        MATRIX_STORE(1, to + 64, s->to_row);
+    if (s->lower)
+        MATRIX_STORE(2, below, s->to_row);
+    if (s->lower && s->right)
+        MATRIX_STORE(3, below + 64, s->to_row);
 }
 #endif
 #endif

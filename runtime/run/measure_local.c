@@ -99,8 +99,9 @@ static void multiply(const void *context)
     const product *g = context;
     int chunks = oly_gemm_chunks(&g->task);
     for (int c = 0; c < chunks; c++)
-        (g->task.dtype == OLY_BFLOAT16 && oly_has_bfloat_products() ? oly_gemm_bfloat_run : oly_gemm_run)(
-            &g->task, g->at.in[0], g->at.in[1], g->at.out, c, chunks);
+        (g->task.dtype == OLY_BFLOAT16 && g->task.k >= OLY_BFLOAT_TERMS && oly_has_bfloat_products()
+             ? oly_gemm_bfloat_run
+             : oly_gemm_run)(&g->task, g->at.in[0], g->at.in[1], g->at.out, c, chunks);
 }
 
 static void measure_products(oly_kernel_rates *r, const places *p)

@@ -36,7 +36,7 @@ bool oly_multiplies_bfloats(const oly_plan *plan, const oly_step *product)
     bool any = false;
     for (int d = 0; d < plan->n_devices; d++) {
         const oly_gemm_work *w = &product->gemm.device[d];
-        if (w->has_work && ((w->task.dtype != OLY_BFLOAT16 && !converted) || w->task.k < 2))
+        if (w->has_work && ((w->task.dtype != OLY_BFLOAT16 && !converted) || w->task.k < OLY_BFLOAT_TERMS))
             return false;
         any |= w->has_work;
     }

@@ -11,7 +11,8 @@
 
 enum { PRODUCTS = 400, MOST = 1 << 20 };
 static uint64_t seed = 1;
-static uint16_t memory_a[MOST], memory_b[MOST];
+/* Rows that begin lines of cache are read in place. */
+static uint16_t memory_a[MOST] __attribute__((aligned(64))), memory_b[MOST];
 static uint32_t memory_c[MOST], other_c[MOST];
 
 static int64_t draw(int64_t below)
@@ -60,8 +61,10 @@ static oly_gemm_task drawn(void)
         t.m = length(600), t.n = length(40);
     if (draw(15) == 0)
         t.n = length(600), t.m = length(40);
+    if (draw(15) == 0) /* blocks of more columns than are computed together */
+        t.n = 8193 + draw(60), t.m = 1 + draw(3), t.k = 2 + draw(60);
     bool a_turned = draw(2), b_turned = draw(2);
-    int64_t gap = draw(3);
+    int64_t gap = draw(2) ? draw(3) : -t.k & 31;
     t.a_row = a_turned ? 1 : t.k + gap;
     t.a_column = a_turned ? t.m + gap : 1;
     t.b_row = b_turned ? 1 : t.n + gap;

@@ -9,7 +9,8 @@
 
 enum { PRODUCTS = 500, MOST = 1 << 20 };
 static uint64_t seed = 1;
-static uint8_t memory_a[MOST], memory_b[MOST];
+/* Rows that begin lines of cache are read in place. */
+static uint8_t memory_a[MOST] __attribute__((aligned(64))), memory_b[MOST];
 static int32_t memory_c[MOST];
 
 static int64_t draw(int64_t below)
@@ -42,7 +43,7 @@ static oly_gemm_task drawn(void)
     if (draw(20) == 0)
         t.n = length(600), t.m = length(40);
     bool a_turned = draw(2), b_turned = draw(2);
-    int64_t gap = draw(3);
+    int64_t gap = draw(2) ? draw(3) : -t.k & 63;
     t.a_row = a_turned ? 1 : t.k + gap;
     t.a_column = a_turned ? t.m + gap : 1;
     t.b_row = b_turned ? 1 : t.n + gap;
