@@ -7,21 +7,22 @@
 # "N passed, N failed, N skipped", counted in test functions where a program reports them, else in programs.
 # A run that the launcher failed after all tests had passed is done once more, with a line "again" (improper_end).
 #
-# One test runs at a time for every four cores (most tests keep all cores busy), those with the longest time limit first; the lines come
-# as tests end. A test whose line says "run: alone" (it measures time) runs after the others, by itself; of those that say "one=NAME"
-# (they use something that there is one of) one runs at a time. On fewer than eight cores, tests run one after the other, but for those that say
-# "waits" (for other processes, most of the time): they do so beside the others.
+# One test runs at a time for every four cores, and two on two to seven of them (a test computes on one core or waits for messages half
+# of its time), those with the longest time limit first; the lines come as tests end. A test whose line says "run: alone" (it measures
+# time) runs after the others, by itself; of those that say "one=NAME" (they use something that there is one of) one runs at a time. On
+# fewer than eight cores, those that say "waits" (for other processes, most of the time) run one after the other beside the others, and
+# those of "one=NAME" that do not say so after all of them.
 #
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
 #   CHECK_TIMEOUT=120      seconds allowed for one run, twice as many where tests run beside each other
-#   JOBS=n                 tests at a time (a quarter of the cores, at most 8); JOBS=1: one after the other, those that wait, too
+#   JOBS=n                 tests at a time (a quarter of the cores, at least 2 and at most 8); JOBS=1: one after the other, those that wait, too
 set -u
 cd "$(dirname "$0")/.." || exit
 export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
 limit_default=${CHECK_TIMEOUT:-120}
 cores=$(nproc 2>/dev/null || echo 1)
-jobs=${JOBS:-$((cores < 8 ? 1 : cores < 32 ? cores / 4 : 8))}
-[[ -n ${JOBS:-} || $jobs != 1 ]] && beside=no || beside=yes # tests that wait, beside the others
+jobs=${JOBS:-$((cores < 2 ? 1 : cores < 8 ? 2 : cores < 32 ? cores / 4 : 8))}
+[[ -n ${JOBS:-} || $cores -ge 8 ]] && beside=no || beside=yes # tests that wait, beside the others
 export JOBS=1 # for tests that run this script
 
 # Open MPI: allow root and more ranks than cores, yield the core while waiting, and skip the search for networks (0.2 s
@@ -273,10 +274,17 @@ for source in "${sources[@]}"; do
     fi
 done
 begun=" ${alone[*]-} ${waiting[*]-} ${last[*]-} "
+waiting_job=
+if [[ ${#waiting[@]} != 0 ]]; then
+    begin_job "${waiting[@]}"
+    waiting_job=$!
+fi
+# begun_jobs: how many run, but for that of the tests that wait.
+begun_jobs() { jobs -rp | grep -vcx "${waiting_job:-none}"; }
 for source in "${sources[@]}"; do
     one=$(option one "$source")
     [[ $begun != *" $source "* ]] || continue
-    while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n || true; done
+    while [[ $(begun_jobs) -ge $jobs ]]; do wait -n || true; done
     print_finished
     if [[ -n $one ]]; then
         begun+="${shared[$one]# } "
@@ -286,7 +294,6 @@ for source in "${sources[@]}"; do
         begin_job "$source"
     fi
 done
-[[ ${#waiting[@]} == 0 ]] || begin_job "${waiting[@]}"
 for source in ${alone[@]+"${alone[@]}"}; do run_test "$source"; done
 while [[ -n $(jobs -rp) ]]; do
     wait -n || true
