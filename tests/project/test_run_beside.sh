@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run: waits timeout=120
 # tests/run.sh with JOBS: tests run beside each other, those that say "one=NAME" one after the other, those that say "alone" last and by
-# themselves; counts are added up, and a test that is killed before it is counted is a failure. On few cores only those that say "waits" run beside
-# others.
+# themselves; counts are added up, and a test that is killed before it is counted is a failure. On few cores two run at a time, and those
+# that say "waits" beside them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/results.sh
@@ -68,7 +68,13 @@ result $? 'few cores: a test that waits runs beside another'
 result $? 'but not beside one that uses the same thing, or wants to be alone'
 run 1 && ! meets sleeper free
 result $? 'JOBS=1: nor does it then'
-rm "$scratch/tests/test_sleeper.sh"
+test_is free_b 'timeout=60' '32 passed, 0 failed, 0' 'sleep 2'
+test_is free_c 'timeout=60' '64 passed, 0 failed, 0' 'sleep 2'
+# How many of these ran at once, at most.
+at_once() { awk '$2 ~ /^free/ { n += $1 == "begin" ? 1 : -1; most = n > most ? n : most } END { print most + 0 }' "$scratch/order"; }
+few && grep -q '^127 passed, 0 failed, 1 skipped$' "$scratch/why" && [[ $(at_once) == 2 ]]
+result $? 'few cores: two tests at a time, beside those that wait'
+rm "$scratch"/tests/test_{sleeper,free_b,free_c}.sh
 
 test_is killed 'timeout=60' '1 passed, 0 failed, 0' 'kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$))'
 run 3 killed free
