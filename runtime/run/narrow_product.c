@@ -4,6 +4,7 @@
 #include "core/optimisation.h"
 #include "device/platform.h"
 #include "gemm_bfloat.h"
+#include "plan/schedule/narrow_reads.h"
 
 /* Conversions of bfloat16 are to float32. */
 static bool converts_to_float(const oly_step *product)
@@ -43,42 +44,36 @@ bool oly_multiplies_bfloats(const oly_plan *plan, const oly_step *product)
     return any && oly_has_bfloat_products();
 }
 
-/* The conversion that would have written the operand has a load for each store, with the same strides. */
-const char *oly_narrow_operand(void *const *base, const oly_step *product, int o, int device, oly_dtype *type)
+const char *oly_narrow_operand(void *const *base, const oly_step *product, int o, int device, oly_gemm_task *task,
+                               oly_dtype *type)
 {
-    const oly_gemm_work *w = &product->gemm.device[device];
-    const oly_place *read = o == 0 ? &w->a : &w->b;
     const oly_step *group = product->gemm.converted[o];
     const oly_tile_program *p = &group->tile.program;
-    const oly_tile_work *t = &group->tile.device[device];
-    int store = 0, convert = 0, load = 0;
-    while (t->stores[store].base != read->base)
-        store++;
-    while (p->instructions[convert].out != p->store_register[store])
-        convert++;
-    while (p->load_register[load] != p->instructions[convert].in[0])
-        load++;
-    *type = p->load_dtype[load];
-    int64_t elements =
-        ((int64_t)read->offset - (int64_t)t->stores[store].offset) / (int64_t)oly_dtype_size(p->store_dtype[store]);
-    return (const char *)base[t->loads[load].base] + t->loads[load].offset + elements * (int64_t)oly_dtype_size(*type);
+    const oly_tile_work *w = &group->tile.device[device];
+    oly_narrow_read read;
+    oly_read_narrow(&product->gemm.device[device], o, p, w, task, &read); /* it can: fused_products.c has asked */
+    const oly_place *load = &w->loads[read.load];
+    *type = p->load_dtype[read.load];
+    return (const char *)base[load->base] + load->offset + read.offset * (int64_t)oly_dtype_size(*type);
 }
 
 void oly_run_byte_product(void *const *base, const oly_step *product, int device, oly_byte_way way, int chunk,
                           int n_chunks)
 {
     const oly_gemm_work *w = &product->gemm.device[device];
+    oly_gemm_task t = w->task;
     oly_dtype of_a, of_b;
-    const char *a = oly_narrow_operand(base, product, 0, device, &of_a),
-               *b = oly_narrow_operand(base, product, 1, device, &of_b);
-    oly_gemm_bytes_run(way, &w->task, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base], chunk, n_chunks);
+    const char *a = oly_narrow_operand(base, product, 0, device, &t, &of_a),
+               *b = oly_narrow_operand(base, product, 1, device, &t, &of_b);
+    oly_gemm_bytes_run(way, &t, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base], chunk, n_chunks);
 }
 
 void oly_run_converted_bfloats(void *const *base, const oly_step *product, int device, int chunk, int n_chunks)
 {
     const oly_gemm_work *w = &product->gemm.device[device];
+    oly_gemm_task t = w->task;
     oly_dtype type;
-    const char *a = oly_narrow_operand(base, product, 0, device, &type),
-               *b = oly_narrow_operand(base, product, 1, device, &type);
-    oly_gemm_bfloat_run(&w->task, a, b, base[w->out_base], chunk, n_chunks);
+    const char *a = oly_narrow_operand(base, product, 0, device, &t, &type),
+               *b = oly_narrow_operand(base, product, 1, device, &t, &type);
+    oly_gemm_bfloat_run(&t, a, b, base[w->out_base], chunk, n_chunks);
 }

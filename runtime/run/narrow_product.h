@@ -15,8 +15,9 @@ oly_byte_way oly_byte_way_of(const oly_step *product);
 bool oly_has_bfloat_products(void);
 /* Does it compute this one so? Of its conversions, if it has some, it needs nothing then. */
 bool oly_multiplies_bfloats(const oly_plan *plan, const oly_step *product);
-/* Where the narrow elements of operand o of a product with conversions begin, and their type. */
-const char *oly_narrow_operand(void *const *base, const oly_step *product, int o, int device, oly_dtype *type);
+/* Where the narrow elements of operand o of a product with conversions begin, and their type. *task, the product's, is given their strides. */
+const char *oly_narrow_operand(void *const *base, const oly_step *product, int o, int device, oly_gemm_task *task,
+                               oly_dtype *type);
 /* A chunk of such a product on one device, of oly_gemm_bytes_chunks or oly_gemm_bfloat_chunks. base: of every buffer. */
 void oly_run_byte_product(void *const *base, const oly_step *product, int device, oly_byte_way way, int chunk,
                           int n_chunks);

@@ -6,7 +6,7 @@
 #include <olympus.h>
 #include <string.h>
 
-enum { PROGRAMS = 240, KINDS = 10, MOST = 1 << 19 };
+enum { PROGRAMS = 312, KINDS = 13, MOST = 1 << 19 };
 
 static uint64_t seed;
 static int n_fused; /* in the plans made since it was set to 0 */
@@ -72,7 +72,17 @@ static void run(const oly_array *in, oly_array *out, void *user)
         out[0] = oly_matmul(oly_astype(x, type), oly_astype(y, type));
         break;
     }
-    case 8: out[0] = oly_matmul(x, y); break; /* narrow results */
+    case 8:
+        out[0] = oly_matmul(x, y);
+        break; /* narrow results */
+    /* read before a transpose, with other strides */
+    case 9: out[0] = PRODUCT(oly_transpose(y), oly_transpose(x)); break;
+    case 10: out[0] = PRODUCT(oly_transpose(oly_slice(y, ":, 1:")), oly_transpose(oly_flip(x, 0))); break;
+    case 11: {
+        oly_array three = oly_astype(oly_broadcast_to(x, 3, oly_dim(x, 0), oly_dim(x, 1)), wide(x));
+        out[0] = oly_einsum("gik,kj->jgi", three, oly_astype(y, wide(y)));
+        break;
+    }
     default: out[0] = oly_sum(PRODUCT(oly_reshape(x, 1, oly_dim(x, 0), oly_dim(x, 1)), y), OLY_AXES(0)); break;
     }
 }
@@ -135,6 +145,7 @@ static void random_programs_have_the_same_values(void **state)
             if (oly_process_index() == 0)
                 printf("%s, kind %d: %d fused\n", t ? "bytes" : "bfloat16", k, of_kind[t][k]);
         assert_true(of_kind[t][0] > 0 && of_kind[t][4] > 0 && of_kind[t][6] > 0);
+        assert_true(t || of_kind[t][9] > 0);
         assert_int_equal(of_kind[t][2], 0);
     }
 }

@@ -6,6 +6,7 @@
  * assigned. */
 #include "core/optimisation.h"
 #include "plan/schedule/fused_groups.h"
+#include "plan/schedule/narrow_reads.h"
 #include "plan/schedule/schedule.h"
 
 static const oly_place *operand_at(const oly_step *product, int o, int d)
@@ -62,6 +63,16 @@ static bool same_places(const oly_tile_work *w, int load, int store)
     return true;
 }
 
+/* Products of bfloat16 may read them with other strides, as before a transpose; rows or columns are dense, as every operand's. */
+static bool has_strides(const oly_gemm_work *w, int o, const oly_tile_program *p, const oly_tile_work *group)
+{
+    oly_gemm_task t = w->task;
+    oly_narrow_read read;
+    if (!oly_read_narrow(w, o, p, group, &t, &read))
+        return false;
+    return o == 0 ? t.a_column == 1 || t.a_row == 1 || t.m == 1 : t.b_row == 1 || t.b_column == 1 || t.n == 1;
+}
+
 /* Does the group nothing but convert what the product reads? */
 static bool converts(const oly_plan *plan, const oly_step *group, const oly_step *product, const int *slots,
                      oly_step *const *of)
@@ -74,9 +85,13 @@ static bool converts(const oly_plan *plan, const oly_step *group, const oly_step
         for (int k = 0; w->has_work && k < p->n_stores; k++) {
             int load = converted_load(p, k), slot = oly_cell_slot(plan, w->stores[k].base);
             bool read = (of[0] == group && slot == slots[0]) || (of[1] == group && slot == slots[1]);
-            if (load < 0 || !read || w->stores[k].base != oly_cell(plan, d, slot) || !same_places(w, load, k))
+            if (load < 0 || !read || w->stores[k].base != oly_cell(plan, d, slot) ||
+                (p->store_dtype[k] != OLY_FLOAT32 && !same_places(w, load, k)))
                 return false;
         }
+        for (int o = 0; w->has_work && o < 2; o++)
+            if (of[o] == group && !has_strides(&product->gemm.device[d], o, p, w))
+                return false;
     }
     return true;
 }

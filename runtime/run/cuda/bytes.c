@@ -81,8 +81,9 @@ oly_status oly_cuda_launch_byte_product(const oly_cuda_launcher *l, void *const 
                                         int device)
 {
     const oly_gemm_work *w = &product->gemm.device[device];
+    oly_gemm_task t = w->task;
     oly_dtype of_a, of_b;
-    const char *a = oly_narrow_operand(base, product, 0, device, &of_a),
-               *b = oly_narrow_operand(base, product, 1, device, &of_b);
-    return oly_cuda_gemm_bytes(l, &w->task, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base]);
+    const char *a = oly_narrow_operand(base, product, 0, device, &t, &of_a),
+               *b = oly_narrow_operand(base, product, 1, device, &t, &of_b);
+    return oly_cuda_gemm_bytes(l, &t, of_a == OLY_INT8, of_b == OLY_INT8, a, b, base[w->out_base]);
 }
