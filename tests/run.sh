@@ -11,7 +11,7 @@
 # of its time), those with the longest time limit first; the lines come as tests end. A test whose line says "run: alone" (it measures
 # time) runs after the others, by itself; of those that say "one=NAME" (they use something that there is one of) one runs at a time. On
 # fewer than eight cores, those that say "waits" (for other processes, most of the time) run one after the other beside the others, and
-# those of "one=NAME" that do not say so after all of them.
+# those that share "one=NAME" with them, but do not say so, after all of them.
 #
 #   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
 #   CHECK_TIMEOUT=120      seconds allowed for one run, twice as many where tests run beside each other
@@ -258,14 +258,17 @@ fi
 says() { sed -n 1,3p "$2" | grep -qE "run:(.* )?$1( |\$)"; }
 
 alone=() waiting=() last=()
-declare -A shared=() # one=NAME: its sources
+declare -A shared=() awaited=() # one=NAME: its sources; whether some of them wait
+for source in "${sources[@]}"; do
+    [[ $beside == yes ]] && says waits "$source" && awaited[$(option one "$source")-]=yes
+done
 for source in "${sources[@]}"; do
     one=$(option one "$source")
     if [[ $jobs == 1 && $beside == no ]]; then
         alone+=("$source")
     elif [[ $beside == yes ]] && says waits "$source"; then
         waiting+=("$source")
-    elif [[ $beside == yes && -n $one ]] || says alone "$source"; then
+    elif [[ -n ${one:+${awaited[$one-]-}} ]] || says alone "$source"; then
         last+=("$source")
     elif [[ $jobs == 1 ]]; then
         alone+=("$source")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=300
+# run: one=examples timeout=300
 # Test programs of other folders, unchanged, on emulated GPUs: random programs, donation, control flow, callbacks, user kernels, checkpoints,
 # files, divergence, starts on a communicator. By default a sample; the order of the streams' work is drawn (EMULATED_SEED, printed).
 #   LONG=1                   every program that can, on 1x8, 2x4, 4x2, 8x1; the examples; restarts (an hour)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=900
+# run: one=examples timeout=900
 # Devices whose memory the host cannot touch and which compute late, in any order that events allow (tests/support/platform_protected.c,
 # late_streams.h): the oracle and the examples have the results that they have on a CPU, so nothing reads or writes a buffer without
 # mapping it or before it is computed. The order differs every time; the first line has its number. Ranks with different platforms are

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=1200
+# run: one=examples timeout=1200
 # Every plan is checked against its program: the oracle and the examples with OLYMPUS_VERIFY=1, on one process with 8 devices and on two
 # with 4, and the test programs on two processes, where they run on two, else on one. All of them must still pass. A line per program;
 # those that cannot be run so are named with the reason.

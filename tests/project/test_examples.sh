@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# run: timeout=300.  The example programs print what their headers say, for several distributions of the devices over ranks.
+# run: one=examples timeout=300.  The example programs print what their headers say, for several distributions of the devices over ranks.
 # Expected texts are in tests/expected. BUILD names the build folder, MPIRUN the mpirun. A line per check; exit status 1 when
 # one fails, 77 when there is nothing to run them with.
 # shellcheck disable=SC2016 # awk and sh expand their variables themselves

@@ -74,7 +74,12 @@ test_is free_c 'timeout=60' '64 passed, 0 failed, 0' 'sleep 2'
 at_once() { awk '$2 ~ /^free/ { n += $1 == "begin" ? 1 : -1; most = n > most ? n : most } END { print most + 0 }' "$scratch/order"; }
 few && grep -q '^127 passed, 0 failed, 1 skipped$' "$scratch/why" && [[ $(at_once) == 2 ]]
 result $? 'few cores: two tests at a time, beside those that wait'
-rm "$scratch"/tests/test_{sleeper,free_b,free_c}.sh
+rm "$scratch"/tests/test_free_{b,c}.sh
+test_is own_a 'one=other' '1 passed, 0 failed, 0'
+test_is own_b 'one=other' '1 passed, 0 failed, 0'
+few && ! meets own_a own_b && { meets own_a free || meets own_b free; }
+result $? 'few cores: what no test that waits uses is used beside the others, by one at a time'
+rm "$scratch"/tests/test_{sleeper,own_a,own_b}.sh
 
 test_is killed 'timeout=60' '1 passed, 0 failed, 0' 'kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$))'
 run 3 killed free
