@@ -5,6 +5,7 @@
  * of c, or along a column where c is narrow. A single long dot product, and, with AVX-512, products with few vectors are summed in lanes. */
 #include "table.h"
 #include "cpu/gemm_blocks.h"
+#include "cpu/gemm_division.h"
 #include "cpu/gemm_few.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/gemm_together.h"
@@ -392,19 +393,8 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
             block += TOGETHER - 1;
             continue;
         }
-        int64_t column = block % s.column_blocks * s.columns, rest = block / s.column_blocks;
-        int64_t row = rest % s.row_blocks * s.rows, batch = rest / s.row_blocks;
-        product p = {t->m - row < s.rows ? t->m - row : s.rows,
-                     t->n - column < s.columns ? t->n - column : s.columns,
-                     t->k,
-                     t->a_row,
-                     t->a_column,
-                     t->b_row,
-                     t->b_column,
-                     t->c_row};
-        oly_gemm_start at = oly_gemm_start_of(t, batch);
-        run_block(t, &s, &p, (const char *)a + (at.a + row * t->a_row) * bytes,
-                  (const char *)b + (at.b + column * t->b_column) * bytes,
-                  (char *)c + (at.c + row * t->c_row + column) * bytes);
+        const product_block one = product_block_at(t, &s, block);
+        run_block(t, &s, &one.p, (const char *)a + one.a * bytes, (const char *)b + one.b * bytes,
+                  (char *)c + one.c * bytes);
     }
 }

@@ -3,6 +3,7 @@
  * AVX-512 has (the others are never called: oly_bfloat_products). */
 #include "gemm_bfloat.h"
 #include "table.h"
+#include "cpu/gemm_division.h"
 #include "cpu/matrix_blocks.h"
 
 #ifdef OLY_HAS_MATRIX_BLOCKS
@@ -25,22 +26,11 @@ void OLY_ISA_NAME(oly_gemm_bfloat_run)(const oly_gemm_task *t, const void *a, co
                                        int n_chunks)
 {
     const oly_gemm_shape s = oly_gemm_bfloat_divide(t);
-    const int64_t blocks = oly_gemm_batches(t) * s.row_blocks * s.column_blocks, bytes = oly_element_bytes[t->dtype];
+    const int64_t blocks = product_blocks(t, &s), bytes = oly_element_bytes[t->dtype];
     matrix_registers_begin();
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
-        const int64_t column = k % s.column_blocks * s.columns, row = k / s.column_blocks % s.row_blocks * s.rows;
-        const oly_gemm_start at = oly_gemm_start_of(t, k / s.column_blocks / s.row_blocks);
-        const product p = {t->m - row < s.rows ? t->m - row : s.rows,
-                           t->n - column < s.columns ? t->n - column : s.columns,
-                           t->k,
-                           t->a_row,
-                           t->a_column,
-                           t->b_row,
-                           t->b_column,
-                           t->c_row};
-        run_block(&p, bytes, (const uint16_t *)a + at.a + row * t->a_row,
-                  (const uint16_t *)b + at.b + column * t->b_column,
-                  (char *)c + (at.c + row * t->c_row + column) * bytes);
+        const product_block one = product_block_at(t, &s, k);
+        run_block(&one.p, bytes, (const uint16_t *)a + one.a, (const uint16_t *)b + one.b, (char *)c + one.c * bytes);
     }
     matrix_registers_end();
 }

@@ -4,6 +4,7 @@
  * bytes of a sum side by side, as the instructions want them. */
 #include "gemm_bytes.h"
 #include "table.h"
+#include "cpu/gemm_division.h"
 #include "cpu/matrix_blocks.h"
 
 #include <string.h>
@@ -152,22 +153,18 @@ static void run_block(oly_byte_way way, const block *b, const void *x, const voi
 void OLY_ISA_NAME(oly_gemm_bytes_run)(int way, const oly_gemm_task *t, bool a_signed, bool b_signed, const void *a,
                                       const void *b, void *c, int chunk, int n_chunks)
 {
-    const int64_t side = oly_gemm_bytes_side(t), down = (t->m + side - 1) / side, across = (t->n + side - 1) / side;
-    const int64_t blocks = oly_gemm_batches(t) * down * across;
+    const int64_t side = oly_gemm_bytes_side(t);
+    const oly_gemm_shape s = {false, side, side, (t->m + side - 1) / side, (t->n + side - 1) / side};
+    const int64_t blocks = product_blocks(t, &s);
     if (way == OLY_BYTES_TILES)
         matrix_registers_begin();
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
-        const int64_t column = k % across * side, row = k / across % down * side;
-        const oly_gemm_start at = oly_gemm_start_of(t, k / across / down);
-        const block one = {{t->m - row < side ? t->m - row : side, t->n - column < side ? t->n - column : side, t->k,
-                            t->a_row, t->a_column, t->b_row, t->b_column, t->c_row},
-                           a_signed,
-                           b_signed};
-        int32_t *to = (int32_t *)c + at.c + row * t->c_row + column;
+        const product_block at = product_block_at(t, &s, k);
+        const block one = {at.p, a_signed, b_signed};
+        int32_t *to = (int32_t *)c + at.c;
         for (int64_t i = 0; i < one.p.m && t->k == 0; i++)
             memset(to + i * t->c_row, 0, (size_t)one.p.n * sizeof *to);
-        run_block((oly_byte_way)way, &one, (const uint8_t *)a + at.a + row * t->a_row,
-                  (const uint8_t *)b + at.b + column * t->b_column, to);
+        run_block((oly_byte_way)way, &one, (const uint8_t *)a + at.a, (const uint8_t *)b + at.b, to);
     }
     if (way == OLY_BYTES_TILES)
         matrix_registers_end();

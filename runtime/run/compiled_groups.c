@@ -238,10 +238,10 @@ static double elements_of(const oly_tile_box *box)
     return n;
 }
 
-/* A group that is left to the interpreter need not be looked up again. */
-static bool is_refused(const oly_group_known *known)
+/* To the interpreter from now on, without a search. */
+static void leave(oly_group_known *known)
 {
-    return atomic_load_explicit(&known->n, memory_order_relaxed) < 0;
+    atomic_store_explicit(&known->is_left, true, memory_order_relaxed);
 }
 
 /* The program's entry, whose user the caller becomes, if it has code. known: NULL allowed. */
@@ -266,7 +266,7 @@ static entry *ready(const oly_tile_program *p, const oly_code_form *form, double
     if (atomic_load(&e->state) == READY)
         return e;
     if (known && atomic_load(&e->state) == REFUSED)
-        atomic_store_explicit(&known->n, -1, memory_order_relaxed);
+        leave(known);
     atomic_fetch_sub(&e->users, 1);
     return NULL;
 }
@@ -315,11 +315,13 @@ static void count_run(entry *e)
     atomic_store_explicit(&n_runs, atomic_load_explicit(&n_runs, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Of a box that is one row without counters. */
+static bool is_row_without_counters(const oly_code_box *b)
+{
+    return b->rank <= 1 && b->n_operands <= b->n_memory;
+}
+
 static void note(oly_group_known *known, const entry *e, const oly_code_box *b)
 {
-    if (b->rank > 1 || b->n_operands > b->n_memory)
-        return;
     atomic_store_explicit(&known->n, b->extent[0], memory_order_relaxed);
     atomic_store_explicit(&known->code, (uint64_t)atomic_load(&e->generation) << 32 | (uint64_t)(e - table + 1),
                           memory_order_release);
@@ -332,7 +334,13 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
     oly_code_box b;
     oly_code_form form;
     entry *e = NULL;
-    if (!atomic_load(&denied) && oly_code_prepare(p, box, loads, stores, &b, &form))
+    bool prepared = oly_code_prepare(p, box, loads, stores, &b, &form),
+         small = elements_of(box) * p->n_instructions < LEAST_WORK;
+    if (known && small &&
+        !(prepared &&
+          is_row_without_counters(&b))) /* it would be searched for each time, which takes longer than it does */
+        leave(known);
+    else if (prepared && !atomic_load(&denied))
         e = ready(p, &form, work, known);
     if (!e) {
         oly_tile_run(p, box, loads, stores, 0, 1);
@@ -345,7 +353,7 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_code_run(e->code, &e->outline, p, &b, 0, 1);
     if (runs)
         count_run(e);
-    if (runs && known)
+    if (runs && known && is_row_without_counters(&b))
         note(known, e, &b);
     atomic_fetch_sub(&e->users, 1);
     if (!runs)
@@ -395,8 +403,8 @@ static void run(const oly_tile_program *p, const oly_tile_box *box, const oly_ti
                 const oly_tile_operand *stores, int chunk, int n_chunks, oly_group_known *known)
 {
     double work = elements_of(box) * p->n_instructions / n_chunks;
-    if (work < LEAST_WORK && known && !is_refused(known)) /* what interpreting an instruction costs */
-        work += (double)CALL * p->n_instructions;
+    if (work < LEAST_WORK && known && !atomic_load_explicit(&known->is_left, memory_order_relaxed))
+        work += (double)CALL * p->n_instructions; /* what interpreting an instruction costs */
     if (work < (oly_option.compile_after ? LEAST_WORK : 1) || !may_gain(p, box, known) || !oly_code_available())
         oly_tile_run(p, box, loads, stores, chunk, n_chunks);
     else if (n_chunks == 1)

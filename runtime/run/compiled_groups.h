@@ -16,7 +16,8 @@ void oly_group_run(const oly_tile_program *program, const oly_tile_box *box, con
 typedef struct oly_group_known {
     const oly_tile_program *program;
     _Atomic(uint64_t) code; /* compiled_groups.c's; 0: not known */
-    _Atomic(int64_t) n;     /* elements of the row; below 0: it is left to the interpreter */
+    _Atomic(int64_t) n;     /* elements of the row */
+    _Atomic(bool) is_left;  /* to the interpreter, if it is small */
 } oly_group_known;
 /* As oly_group_run with one chunk; and notes the code, if it is such a one. */
 void oly_group_run_noting(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,

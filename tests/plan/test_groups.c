@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  Groups of elementwise operations of any size: what does not fit into one is divided into few, and values have the
- * bits of operations one by one. GROUPS=n: of the first random program. */
+ * bits of operations one by one. GROUPS_SEED=seed:count: other random programs. */
 #include "check.h"
+#include "check_draws.h"
 #include "check_session.h"
 #include "compare_pass.h"
 #include <olympus.h>
 
 enum { LENGTH = 1024, PROGRAMS = 40, MOST_VALUES = 400, TERMS = 40 };
-
-static uint64_t seed;
-
-static int draw(int n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (int)(seed >> 33) % n;
-}
 
 /* Weighted sums over many shifts of an array, weights made of each: more operations and operands than one group has room for. */
 static void many_terms(const oly_array *in, oly_array *out, void *user)
@@ -44,14 +37,14 @@ static void many_terms_are_few_groups(void **state)
 static oly_array one_more(oly_array *values, int n, int64_t length)
 {
     int recent = n < 12 ? n : 12;
-    oly_array x = values[draw(4) ? n - 1 - draw(recent) : draw(n)],
-              y = values[draw(3) ? n - 1 - draw(recent) : draw(n)];
+    oly_array x = values[below(4) ? n - 1 - below(recent) : below(n)],
+              y = values[below(3) ? n - 1 - below(recent) : below(n)];
     if (oly_dim(x, 0) != oly_dim(y, 0)) {
-        int64_t shorter = oly_dim(x, 0) < oly_dim(y, 0) ? oly_dim(x, 0) : oly_dim(y, 0), by = draw(2);
+        int64_t shorter = oly_dim(x, 0) < oly_dim(y, 0) ? oly_dim(x, 0) : oly_dim(y, 0), by = below(2);
         x = oly_dim(x, 0) > shorter ? oly_slice_in_dim(x, by, by + shorter, 1, 0) : x;
         y = oly_dim(y, 0) > shorter ? oly_slice_in_dim(y, by, by + shorter, 1, 0) : y;
     }
-    switch (draw(12)) {
+    switch (below(12)) {
     case 0: return oly_tanh(oly_add(x, y));
     case 1: return oly_where(oly_gt(x, y), x, oly_mul(0.5, y));
     case 2: return oly_roll(x, 1, 0);
@@ -66,37 +59,32 @@ static oly_array one_more(oly_array *values, int n, int64_t length)
 
 static void random_program(const oly_array *in, oly_array *out, void *user)
 {
-    uint64_t before = seed;
     static oly_array values[MOST_VALUES + 8];
-    seed = *(const uint64_t *)user;
-    int n = 0, wanted = 20 + draw(MOST_VALUES - 20), inputs = 1 + draw(8);
+    check_draws(*(const int *)user);
+    int n = 0, wanted = 20 + below(MOST_VALUES - 20), inputs = 1 + below(8);
     for (; n < inputs; n++)
         values[n] = oly_mul(1 - 0.125 * n, in[0]);
     for (; n < wanted; n++)
         values[n] = one_more(values, n, LENGTH);
     oly_array sum = values[n - 1];
-    for (int k = 0; k < n; k += 1 + draw(20)) { /* what would be read by nothing */
+    for (int k = 0; k < n; k += 1 + below(20)) { /* what would be read by nothing */
         int64_t shorter = oly_dim(sum, 0) < oly_dim(values[k], 0) ? oly_dim(sum, 0) : oly_dim(values[k], 0);
         sum = oly_fmin(oly_slice_in_dim(sum, 0, shorter, 1, 0), oly_slice_in_dim(values[k], 0, shorter, 1, 0));
     }
     out[0] = sum;
-    out[1] = values[draw(n)];
-    seed = before;
+    out[1] = values[below(n)];
 }
 
 static void random_programs_have_the_values_of_single_operations(void **state)
 {
     (void)state;
     static const char *const specs[] = {"x", "y", "(x,y)", ""};
-    seed = getenv("GROUPS") ? strtoull(getenv("GROUPS"), NULL, 10) : 1;
-    for (int k = 0; k < PROGRAMS; k++)
+    int count = PROGRAMS, first = check_draws_wanted("GROUPS_SEED", 1, &count);
+    for (int program = first; program < first + count; program++)
         OLY_SCOPE
         {
             static pass_outcome with, without;
-            if (getenv("GROUPS"))
-                print_message("seed %llu\n", (unsigned long long)seed);
-            oly_array in = compare_pass_numbers(specs[draw(4)], -1, LENGTH);
-            uint64_t program = (uint64_t)draw(1 << 30);
+            oly_array in = compare_pass_numbers(specs[program % 4], -1, LENGTH);
             compare_pass(OLY_OPTIMISATION_FUSION, random_program, &program, &in, 1, 2, &with, &without);
             assert_true(with.costs.steps < without.costs.steps);
         }

@@ -2,6 +2,7 @@
 /* run: ranks=1  Products of bfloat16 in matrix registers have the values of plain loops: any shape around the borders of blocks, any strides,
  * results of float32 and of bfloat16, infinities, NaN, subnormal numbers; and the same bits however they are divided. */
 #include "check.h"
+#include "check_products.h"
 #include "core/error.h"
 #include "core/narrow.h"
 #include "gemm_bfloat.h"
@@ -65,10 +66,7 @@ static oly_gemm_task drawn(void)
         t.n = 8193 + draw(60), t.m = 1 + draw(3), t.k = 2 + draw(60);
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(2) ? draw(3) : -t.k & 31;
-    t.a_row = a_turned ? 1 : t.k + gap;
-    t.a_column = a_turned ? t.m + gap : 1;
-    t.b_row = b_turned ? 1 : t.n + gap;
-    t.b_column = b_turned ? t.k + gap : 1;
+    lay_out_operands(&t, a_turned, b_turned, gap);
     t.a_batch = draw(2) ? draw(1000) : 0;
     t.b_batch = draw(2) ? draw(1000) : 0;
     t.c_row = t.n + draw(4);
@@ -199,17 +197,7 @@ static void subnormal_numbers_are_zero(void **state)
 {
     (void)state;
     begin();
-    oly_gemm_task t = {.dtype = OLY_FLOAT32,
-                       .batch = 1,
-                       .m = 1,
-                       .n = 1,
-                       .k = 2,
-                       .a_row = 2,
-                       .a_column = 1,
-                       .b_row = 1,
-                       .b_column = 1,
-                       .c_row = 1,
-                       .c_batch = 1};
+    oly_gemm_task t = dense_product(OLY_FLOAT32, 1, 1, 2);
     memory_a[0] = 0x0001; /* times 2: an element */
     memory_b[0] = 0x4000;
     memory_a[1] = memory_b[1] = 0;

@@ -2,6 +2,7 @@
 /* run: ranks=1  Products of bytes have the values of plain loops, with each kind of instructions that this processor has: any shape around
  * the borders of blocks, any strides, with and without signs, extreme values and sums that wrap. */
 #include "check.h"
+#include "check_products.h"
 #include "core/error.h"
 #include "gemm_bytes.h"
 #include <stdlib.h>
@@ -44,10 +45,7 @@ static oly_gemm_task drawn(void)
         t.n = length(600), t.m = length(40);
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(2) ? draw(3) : -t.k & 63;
-    t.a_row = a_turned ? 1 : t.k + gap;
-    t.a_column = a_turned ? t.m + gap : 1;
-    t.b_row = b_turned ? 1 : t.n + gap;
-    t.b_column = b_turned ? t.k + gap : 1;
+    lay_out_operands(&t, a_turned, b_turned, gap);
     t.a_batch = draw(2) ? draw(1000) : 0;
     t.b_batch = draw(2) ? draw(1000) : 0;
     t.c_row = t.n + draw(4);
@@ -110,17 +108,7 @@ static void check_all(oly_byte_way way)
     /* sums beyond 32 bits */
     memset(memory_a, 0xff, sizeof memory_a);
     memset(memory_b, 0xff, sizeof memory_b);
-    oly_gemm_task t = {.dtype = OLY_INT32,
-                       .batch = 1,
-                       .m = 3,
-                       .n = 3,
-                       .k = 140000,
-                       .a_row = 140000,
-                       .a_column = 1,
-                       .b_row = 3,
-                       .b_column = 1,
-                       .c_row = 3,
-                       .c_batch = 9};
+    oly_gemm_task t = dense_product(OLY_INT32, 3, 3, 140000);
     for (int k = 0; k < 4; k++)
         check(way, &t, k & 1, k & 2);
 }

@@ -4,6 +4,7 @@
 #include "core/dtype_list.h"
 #include "graph/type.h"
 #include "check.h"
+#include "check_products.h"
 #include "check_element.h"
 #include "kernel.h"
 #include "core/error.h"
@@ -573,16 +574,7 @@ static void check_order_of_products(void)
         for (int j = 0; j < 4; j++)
             w[i][j] = (float)cos(3.0 * i + j);
     }
-    oly_gemm_task t = {.dtype = OLY_FLOAT32,
-                       .batch = 1,
-                       .m = 1,
-                       .n = 4,
-                       .k = 32,
-                       .a_row = 32,
-                       .a_column = 1,
-                       .b_row = 4,
-                       .b_column = 1,
-                       .c_row = 4};
+    oly_gemm_task t = dense_product(OLY_FLOAT32, 1, 4, 32);
     oly_gemm_run(&t, x, w, y, 0, 1);
     for (int j = 0; j < 4 && fused; j++) {
         float sum = 0;

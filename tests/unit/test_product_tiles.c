@@ -4,6 +4,7 @@
  * have the values of any order. */
 #include "kernel.h"
 #include "check.h"
+#include "check_products.h"
 #include "core/error.h"
 #include "core/narrow.h"
 #include <math.h>
@@ -62,10 +63,7 @@ static oly_gemm_task drawn(oly_dtype dtype)
     }
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(3);
-    t.a_row = a_turned ? 1 : t.k + gap;
-    t.a_column = a_turned ? t.m + gap : 1;
-    t.b_row = b_turned ? 1 : t.n + gap;
-    t.b_column = b_turned ? t.k + gap : 1;
+    lay_out_operands(&t, a_turned, b_turned, gap);
     t.a_batch = draw(2) ? (t.m + gap) * (t.k + gap) : 0;
     t.b_batch = draw(2) ? (t.n + gap) * (t.k + gap) : 0;
     t.c_row = t.n + draw(4);
@@ -242,10 +240,7 @@ static oly_gemm_task drawn_narrow(oly_dtype dtype)
     }
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(3);
-    t.a_row = a_turned ? 1 : t.k + gap;
-    t.a_column = a_turned ? t.m + gap : 1;
-    t.b_row = b_turned ? 1 : t.n + gap;
-    t.b_column = b_turned ? t.k + gap : 1;
+    lay_out_operands(&t, a_turned, b_turned, gap);
     t.c_row = t.n + gap;
     return t;
 }
