@@ -5,7 +5,7 @@
 #define OLY_GRAPH_COMPONENTS_H
 #include "graph/graph.h"
 
-enum { OLY_MOST_COMPONENTS = 16 };
+enum { OLY_MOST_COMPONENTS = 32 };
 
 /* A slice whose placement the planner decides? */
 bool oly_is_plain_slice(const oly_node *n);

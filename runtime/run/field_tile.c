@@ -44,7 +44,8 @@ static located instance_at(const oly_field_tile *t, int k)
     const oly_tiling_instance *i = &s->pass->instance[k];
     if (i->target >= 0)
         return result_at(t, i->target);
-    located l = {.base = t->memory + (size_t)i->buffer * t->buffer_bytes};
+    int buffer = t->groups ? i->group_buffer : i->buffer;
+    located l = {.base = t->memory + (size_t)buffer * t->buffer_bytes};
     int64_t stride = 1;
     for (int d = s->tiling->form.rank - 1; d >= 0; d--) {
         l.origin[d] = t->lo[d] + s->pass->lo[d];
@@ -88,29 +89,45 @@ static void place(const located *l, int rank, const int64_t *lo, const int64_t *
     }
 }
 
-/* Does machine code compute the piece, or the interpreter in its place until there is code? */
-static bool by_machine(const oly_field_tile *t, const oly_tiling_piece *piece)
+/* What computes one piece of a stage, or of a group of stages. */
+typedef struct work {
+    const oly_tiling_instance *instance; /* of the first stage: those of a group are needed over the same elements */
+    const oly_tiling_piece *piece;       /* of the first stage */
+    const oly_tile_program *program;
+    const oly_tiling_load *reads;
+    const int *stored; /* [program->n_stores] stages */
+    bool machine;
+} work;
+
+/* Machine code computes the piece, or the interpreter in its place until there is code; or else the interpreter computes the stage's own
+ * program. */
+static work work_of_stage(const oly_field_tile *t, const oly_tiling_instance *i, const oly_tiling_piece *piece)
 {
-    return t->machine && piece->machine.n_instructions > 0;
+    work p = {.instance = i, .piece = piece, .stored = &i->stage};
+    p.machine = t->machine && piece->machine.n_instructions > 0;
+    p.program = p.machine ? &piece->machine : &piece->program;
+    p.reads = p.machine ? piece->machine_loads : piece->loads;
+    return p;
 }
 
-static const oly_tile_program *program_of(const oly_field_tile *t, const oly_tiling_piece *piece,
-                                          const oly_tiling_load **reads)
+static work work_of_group(const oly_field_tile *t, const oly_tiling_instance *i, const oly_tiling_group *g, int k)
 {
-    bool machine = by_machine(t, piece);
-    *reads = machine ? piece->machine_loads : piece->loads;
-    return machine ? &piece->machine : &piece->program;
+    const oly_tiling_group_piece *piece = &g->pieces[k];
+    return (work){.instance = i,
+                  .piece = &t->sweep->tiling->form.stages[g->first].pieces[k],
+                  .program = &piece->program,
+                  .reads = piece->loads,
+                  .stored = piece->stage,
+                  .machine = true};
 }
 
-static oly_status compute_box(const walk *w, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece,
-                              const int64_t *lo, const int64_t *hi, const int64_t *turn)
+static oly_status compute_box(const walk *w, const work *p, const int64_t *lo, const int64_t *hi, const int64_t *turn)
 {
     const oly_field_tile *t = w->tile;
     const oly_tiling_form *form = &t->sweep->tiling->form;
+    const oly_tiling_instance *i = p->instance;
     const oly_tiling_stage *stage = &form->stages[i->stage];
-    const oly_tiling_load *reads;
-    const oly_tile_program *p = program_of(t, piece, &reads);
-    oly_tile_operand loads[OLY_TILE_REGISTERS], store;
+    oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
     oly_tile_box box = {.rank = form->rank};
     int32_t counter = (int32_t)(t->sweep->counter + i->step);
     for (int d = 0; d < form->rank; d++) {
@@ -118,20 +135,22 @@ static oly_status compute_box(const walk *w, const oly_tiling_instance *i, int k
         box.origin[d] = lo[d] - stage->align[d] - turn[d];
         box.whole[d] = stage->node->type.shape[d];
     }
-    for (int l = 0; l < p->n_loads; l++) {
-        located at = find(t, i, reads[l].of, &counter);
-        place(&at, form->rank, lo, reads[l].shift, oly_dtype_size((oly_dtype)p->load_dtype[l]), &loads[l]);
+    for (int l = 0; l < p->program->n_loads; l++) {
+        located at = find(t, i, p->reads[l].of, &counter);
+        place(&at, form->rank, lo, p->reads[l].shift, oly_dtype_size((oly_dtype)p->program->load_dtype[l]), &loads[l]);
     }
-    located at = instance_at(t, k);
-    place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->store_dtype[0]), &store);
-    const oly_field_box here = {.piece = piece,
-                                .program = p,
-                                .reads = reads,
-                                .machine = by_machine(t, piece),
+    for (int k = 0; k < p->program->n_stores; k++) {
+        located at = instance_at(t, i->step * form->n_stages + p->stored[k]);
+        place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->program->store_dtype[k]), &stores[k]);
+    }
+    const oly_field_box here = {.piece = p->piece,
+                                .program = p->program,
+                                .reads = p->reads,
+                                .machine = p->machine,
                                 .dtype = stage->node->type.dtype,
                                 .box = &box,
                                 .loads = loads,
-                                .store = &store};
+                                .stores = stores};
     return w->kernels->compute(w->context, &here);
 }
 
@@ -156,18 +175,15 @@ static void extent_of(const oly_field_tile *t, const oly_tiling_instance *i, oly
 
 /* The box of an instance may have elements that this tile does not need; time_tiling_pass.c exchanges no margins for
  * those. Their operands are not in memory, so they are left out. */
-static bool keep_readable(const oly_field_tile *t, const oly_tiling_instance *i, const oly_tiling_piece *piece,
-                          int64_t *lo, int64_t *hi)
+static bool keep_readable(const oly_field_tile *t, const work *p, int64_t *lo, int64_t *hi)
 {
-    const oly_tiling_load *reads;
-    const oly_tile_program *p = program_of(t, piece, &reads);
-    for (int l = 0; l < p->n_loads; l++) {
-        const oly_tiling_load *load = &reads[l];
+    for (int l = 0; l < p->program->n_loads; l++) {
+        const oly_tiling_load *load = &p->reads[l];
         if (load->of.kind != OLY_TILING_FIELD && load->of.kind != OLY_TILING_STAGE)
             continue;
         for (int d = 0; d < t->sweep->tiling->form.rank; d++) {
             int64_t first, end;
-            extent_of(t, i, load->of, d, &first, &end);
+            extent_of(t, p->instance, load->of, d, &first, &end);
             lo[d] = lo[d] < first - load->shift[d] ? first - load->shift[d] : lo[d];
             hi[d] = hi[d] > end - load->shift[d] ? end - load->shift[d] : hi[d];
             if (lo[d] >= hi[d])
@@ -183,9 +199,11 @@ static int64_t floor_divide(int64_t a, int64_t b)
 }
 
 /* Computes every image of the piece along periodic dimensions, as far as the instance is needed. */
-static oly_status compute_images(const walk *w, const oly_tiling_instance *i, int k, const oly_tiling_piece *piece)
+static oly_status compute_images(const walk *w, const work *p)
 {
     const oly_field_tile *t = w->tile;
+    const oly_tiling_instance *i = p->instance;
+    const oly_tiling_piece *piece = p->piece;
     const oly_tiling_form *form = &t->sweep->tiling->form;
     int64_t first[OLY_TILING_RANK], last[OLY_TILING_RANK], image[OLY_TILING_RANK];
     for (int d = 0; d < form->rank; d++) {
@@ -205,9 +223,9 @@ static oly_status compute_images(const walk *w, const oly_tiling_instance *i, in
             hi[d] = t->hi[d] + i->hi[d] < piece->hi[d] + turn[d] ? t->hi[d] + i->hi[d] : piece->hi[d] + turn[d];
             any = any && lo[d] < hi[d];
         }
-        any = any && keep_readable(t, i, piece, lo, hi);
+        any = any && keep_readable(t, p, lo, hi);
         if (any)
-            OLY_TRY(compute_box(w, i, k, piece, lo, hi, turn));
+            OLY_TRY(compute_box(w, p, lo, hi, turn));
         int d = form->rank - 1;
         while (d >= 0 && ++image[d] > last[d]) {
             image[d] = first[d];
@@ -244,17 +262,42 @@ static oly_status copy_result(const walk *w, int j)
     return w->kernels->copy(w->context, &task, b.base, a.base);
 }
 
+static oly_status walk_stages(const walk *w, int step)
+{
+    const oly_field_tile *t = w->tile;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
+    for (int k = 0; k < form->n_stages; k++) {
+        const oly_tiling_instance *instance = &t->sweep->pass->instance[step * form->n_stages + k];
+        const oly_tiling_stage *stage = &form->stages[k];
+        for (int j = 0; j < stage->n_pieces && instance->needed && !(t->machine && stage->inlined); j++) {
+            const work p = work_of_stage(t, instance, &stage->pieces[j]);
+            OLY_TRY(compute_images(w, &p));
+        }
+    }
+    return OLY_OK;
+}
+
+static oly_status walk_groups(const walk *w, int step)
+{
+    const oly_field_tile *t = w->tile;
+    const oly_tiling_form *form = &t->sweep->tiling->form;
+    for (int k = 0; k < form->n_groups; k++) {
+        const oly_tiling_group *g = &form->groups[k];
+        const oly_tiling_instance *instance = &t->sweep->pass->instance[step * form->n_stages + g->first];
+        for (int j = 0; j < g->n_pieces && g->n_stored > 0 && instance->needed; j++) {
+            const work p = work_of_group(t, instance, g, j);
+            OLY_TRY(compute_images(w, &p));
+        }
+    }
+    return OLY_OK;
+}
+
 oly_status oly_field_tile_walk(const oly_field_tile *t, const oly_field_kernels *kernels, void *context)
 {
     const walk w = {t, kernels, context};
-    const oly_tiling_form *form = &t->sweep->tiling->form;
-    for (int k = 0; k < t->sweep->pass->steps * form->n_stages; k++) {
-        const oly_tiling_instance *instance = &t->sweep->pass->instance[k];
-        const oly_tiling_stage *stage = &form->stages[instance->stage];
-        for (int j = 0; j < stage->n_pieces && instance->needed && !(t->machine && stage->inlined); j++)
-            OLY_TRY(compute_images(&w, instance, k, &stage->pieces[j]));
-    }
-    for (int j = 0; j < form->n_fields; j++)
+    for (int step = 0; step < t->sweep->pass->steps; step++)
+        OLY_TRY(t->groups ? walk_groups(&w, step) : walk_stages(&w, step));
+    for (int j = 0; j < t->sweep->tiling->form.n_fields; j++)
         OLY_TRY(copy_result(&w, j));
     return OLY_OK;
 }

@@ -17,6 +17,7 @@ typedef struct oly_field_sweep {
     int64_t window[OLY_TILING_RANK];
     size_t buffer_bytes;
     bool machine; /* programs of machine code (time_tiling_fuse.c) are run, whether there is code yet or not */
+    bool groups;  /* those of groups of stages (time_tiling_group.c) */
 } oly_field_sweep;
 
 typedef struct oly_field_tile {
@@ -24,14 +25,14 @@ typedef struct oly_field_tile {
     const oly_tiling_device *device;
     int number; /* of the device */
     void *const *base;
-    bool machine; /* as the sweep's */
-    char *memory; /* of the pass's buffers, each of buffer_bytes, which hold a box of extents `window` */
+    bool machine, groups; /* as the sweep's */
+    char *memory;         /* of the pass's buffers, each of buffer_bytes, which hold a box of extents `window` */
     size_t buffer_bytes;
     int64_t window[OLY_TILING_RANK];
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK]; /* of the written part */
 } oly_field_tile;
 
-/* A box of a piece of a stage. */
+/* A box of a piece of a stage, or of a group: `piece` is then that of its first stage. */
 typedef struct oly_field_box {
     const oly_tiling_piece *piece;
     const oly_tile_program *program; /* of the piece; machine: the one for machine code */
@@ -39,7 +40,7 @@ typedef struct oly_field_box {
     bool machine;
     oly_dtype dtype; /* of the stage */
     const oly_tile_box *box;
-    const oly_tile_operand *loads, *store;
+    const oly_tile_operand *loads, *stores; /* of a stage: one store */
 } oly_field_box;
 
 typedef struct oly_field_kernels {

@@ -199,37 +199,74 @@ static double pass_seconds(const oly_kernel_rates *r, const oly_plan *plan, cons
     return shared_seconds(r, &w, s->work, chunks);
 }
 
-/* A tile of fields: every stage of every step on the tile and what later ones need around it. */
+/* One box of a stage or group. bytes: of an element of what it reads and writes in the second level of cache. */
+typedef struct box_seconds {
+    const oly_tile_program *program;
+    const oly_tiling_piece *piece;
+    double element, bytes; /* element: seconds of the kernel */
+    bool machine;
+} box_seconds;
+
+static double seconds_of_box(const oly_kernel_rates *r, const oly_tiling_form *form, const oly_tiling_instance *i,
+                             const double *side, box_seconds b)
+{
+    double elements = 1, share = 1, element = b.element, streaming = b.bytes * r->stream[0][OLY_STREAM_COPY][2];
+    for (int d = 0; d < form->rank; d++) {
+        elements *= side[d] + (double)(i->hi[d] - i->lo[d]);
+        share *= fmin(1, (double)(b.piece->hi[d] - b.piece->lo[d]) / (double)form->shape[d]);
+    }
+    for (int c = 0; element == 0 && c < b.program->n_instructions; c++)
+        element += oly_seconds_of_instruction(r, &b.program->instructions[c], b.machine);
+    return elements * share * larger(element, streaming) + (b.machine ? r->group_box : r->box) +
+           elements * share / larger(side[form->rank - 1], 1) *
+               (b.machine ? r->group_row : r->row * b.program->n_instructions);
+}
+
+static double stage_seconds(const oly_kernel_rates *r, const oly_tiling_form *form, const oly_tiling_instance *i,
+                            const double *side, bool machine)
+{
+    const oly_tiling_stage *stage = &form->stages[i->stage];
+    double seconds = 0;
+    for (int j = 0; j < stage->n_pieces && i->needed && !(machine && stage->inlined); j++) {
+        const oly_tiling_piece *piece = &stage->pieces[j];
+        box_seconds b = {.piece = piece, .bytes = 2.0 * (double)oly_dtype_size(stage->node->type.dtype)};
+        b.machine = machine && piece->machine.n_instructions > 0;
+        b.program = b.machine ? &piece->machine : &piece->program;
+        if (!b.machine && piece->n_taps)
+            b.element = piece->n_taps *
+                        r->tile[OLY_TILE_fma][stage->node->type.dtype == OLY_FLOAT64 ? OLY_FLOAT64 : OLY_FLOAT32];
+        seconds += seconds_of_box(r, form, i, side, b);
+    }
+    return seconds;
+}
+
+static double group_seconds(const oly_kernel_rates *r, const oly_tiling_form *form, const oly_tiling_group *g,
+                            const oly_tiling_instance *i, const double *side)
+{
+    double seconds = 0;
+    for (int j = 0; j < g->n_pieces && i->needed && g->n_stored > 0; j++) {
+        const oly_tile_program *p = &g->pieces[j].program;
+        box_seconds b = {.piece = &form->stages[g->first].pieces[j], .program = p, .machine = true};
+        for (int k = 0; k < p->n_stores; k++)
+            b.bytes += 2.0 * (double)oly_dtype_size((oly_dtype)p->store_dtype[k]);
+        seconds += seconds_of_box(r, form, i, side, b);
+    }
+    return seconds;
+}
+
+/* A tile of fields: every stage or group of every step on the tile and what later ones need around it. */
 static double tile_seconds(const oly_kernel_rates *r, const oly_tiling *m, const oly_tiling_pass *pass,
                            const double *side)
 {
     bool machine = oly_code_available();
+    const oly_tiling_form *form = &m->form;
     double seconds = 0;
-    for (int k = 0; k < pass->steps * m->form.n_stages; k++) {
-        const oly_tiling_instance *i = &pass->instance[k];
-        const oly_tiling_stage *stage = &m->form.stages[i->stage];
-        double elements = 1;
-        for (int d = 0; d < m->form.rank; d++)
-            elements *= side[d] + (double)(i->hi[d] - i->lo[d]);
-        for (int j = 0; j < stage->n_pieces && i->needed && !(machine && stage->inlined); j++) {
-            const oly_tiling_piece *piece = &stage->pieces[j];
-            bool by_machine = machine && piece->machine.n_instructions > 0;
-            const oly_tile_program *p = by_machine ? &piece->machine : &piece->program;
-            double share = 1, element = 0;
-            for (int d = 0; d < m->form.rank; d++)
-                share *= fmin(1, (double)(piece->hi[d] - piece->lo[d]) / (double)m->form.shape[d]);
-            for (int c = 0; c < p->n_instructions; c++)
-                element += oly_seconds_of_instruction(r, &p->instructions[c], by_machine);
-            if (!by_machine && piece->n_taps)
-                element = piece->n_taps *
-                          r->tile[OLY_TILE_fma][stage->node->type.dtype == OLY_FLOAT64 ? OLY_FLOAT64 : OLY_FLOAT32];
-            /* the loads come from the second level of cache */
-            double bytes = (double)oly_dtype_size(stage->node->type.dtype) * 2;
-            double streaming = bytes * r->stream[0][OLY_STREAM_COPY][2];
-            seconds += elements * share * larger(element, streaming) + (by_machine ? r->group_box : r->box) +
-                       elements * share / larger(side[m->form.rank - 1], 1) *
-                           (by_machine ? r->group_row : r->row * p->n_instructions);
-        }
+    for (int step = 0; step < pass->steps; step++) {
+        const oly_tiling_instance *first = &pass->instance[step * form->n_stages];
+        for (int k = 0; k < form->n_groups && machine; k++)
+            seconds += group_seconds(r, form, &form->groups[k], &first[form->groups[k].first], side);
+        for (int k = 0; k < form->n_stages && !(machine && form->n_groups > 0); k++)
+            seconds += stage_seconds(r, form, &first[k], side, machine);
     }
     return seconds;
 }

@@ -20,9 +20,9 @@ static void run_taps(const oly_field_box *b)
     int last = b->box->rank - 1;
     const void *in[OLY_STENCIL_TAPS];
     for (;;) {
-        char *out = b->store->base;
+        char *out = b->stores->base;
         for (int d = 0; d < last; d++)
-            out += row[d] * b->store->stride[d] * element;
+            out += row[d] * b->stores->stride[d] * element;
         for (int l = 0; l < piece->n_taps; l++) {
             const oly_tile_operand *load = &b->loads[piece->tap[l]];
             const char *from = load->base;
@@ -43,11 +43,11 @@ static oly_status compute_box(void *unused, const oly_field_box *b)
 {
     (void)unused;
     if (b->machine)
-        oly_group_run_rows(b->program, b->box, b->loads, b->store);
+        oly_group_run_rows(b->program, b->box, b->loads, b->stores);
     else if (b->piece->n_taps)
         run_taps(b);
     else
-        oly_tile_run(b->program, b->box, b->loads, b->store, 0, 1);
+        oly_tile_run(b->program, b->box, b->loads, b->stores, 0, 1);
     return OLY_OK;
 }
 
@@ -92,6 +92,12 @@ static void cells(const oly_passes *p, int device, oly_cells *to)
         oly_cells_use(to, s->tiling->device[device].fixed[k].base, false);
 }
 
+/* Enough for stages and for groups. */
+static int buffers_of(const oly_tiling_pass *pass)
+{
+    return pass->n_buffers > pass->n_group_buffers ? pass->n_buffers : pass->n_group_buffers;
+}
+
 static bool run_tile(const oly_passes *p, int device, int i)
 {
     const oly_field_sweep *s = (const oly_field_sweep *)p;
@@ -102,6 +108,7 @@ static bool run_tile(const oly_passes *p, int device, int i)
                         .number = device,
                         .base = p->base,
                         .machine = s->machine,
+                        .groups = s->groups,
                         .buffer_bytes = s->buffer_bytes};
     bool turn = false;
     int64_t number = i;
@@ -114,7 +121,7 @@ static bool run_tile(const oly_passes *p, int device, int i)
     if (p->part != OLY_TILES_ALL &&
         oly_tiling_is_early(s->tiling, t.device, t.lo, t.hi) != (p->part == OLY_TILES_EARLY))
         return false;
-    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(p->run, &turn) : NULL;
+    t.memory = buffers_of(s->pass) > 0 ? oly_tile_begin(p->run, &turn) : NULL;
     oly_field_tile_walk(&t, &kernels, NULL);
     oly_tile_end(p->run, turn);
     return true;
@@ -150,7 +157,7 @@ size_t oly_tiling_tile_bytes(const oly_plan *plan, const oly_step *step)
         oly_field_sweep s = {.passes.run = &r, .tiling = m, .pass = passes[k]};
         if (passes[k]->steps > 0)
             size_buffers(&s);
-        size_t bytes = s.buffer_bytes * (size_t)passes[k]->n_buffers;
+        size_t bytes = s.buffer_bytes * (size_t)buffers_of(passes[k]);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -184,5 +191,6 @@ oly_status oly_run_time_tiling(oly_run *r, const oly_step *step)
     oly_field_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
                          .tiling = step->stencil.tiling,
                          .machine = oly_code_available()};
+    s.groups = s.machine && s.tiling->form.n_groups > 0;
     return oly_run_passes(&s.passes);
 }

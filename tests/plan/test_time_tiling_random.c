@@ -7,12 +7,12 @@
 #include <math.h>
 #include <olympus.h>
 
-enum { MOST_FIELDS = 3, MOST_VALUES = 16, LOOKS = 3 }; /* LOOKS: carries beside the fields */
+enum { MOST_FIELDS = 3, MOST_VALUES = 64, LOOKS = 3 }; /* LOOKS: carries beside the fields */
 
 typedef struct random_case {
     unsigned seed, state;
     int n_fields, n_operations, rank, steps;
-    bool staggered;
+    bool staggered, is_long; /* is_long: many operations, most of them on recent values at the same element */
     int64_t shape[MOST_FIELDS][2];
 } random_case;
 
@@ -96,9 +96,17 @@ static oly_array difference(const random_case *c, oly_array x, int d)
     return oly_mul(0.5, oly_sub(part(c, x, d, 1, size), part(c, x, d, 0, size - 1)));
 }
 
+/* x times a factor that depends on the position. */
+static oly_array tilted(const random_case *c, oly_array x, int d)
+{
+    int64_t shape[2] = {oly_dim(x, 0), c->rank == 2 ? oly_dim(x, 1) : 1};
+    oly_array at = oly_iota_shape(OLY_INT32, d, c->rank, shape);
+    return oly_mul(x, oly_sub(1, oly_mul(0.01, oly_astype(oly_bitwise_and(at, 15), OLY_FLOAT32))));
+}
+
 static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z)
 {
-    int d = draw(c, c->rank), which = draw(c, 10);
+    int d = draw(c, c->rank), which = c->is_long && draw(c, 3) ? 4 + draw(c, 4) : draw(c, 10 + c->is_long);
     int64_t shape[2] = {oly_dim(x, 0), c->rank == 2 ? oly_dim(x, 1) : 1};
     if (c->staggered) { /* not periodic */
         y = fitted(c, y, shape);
@@ -116,6 +124,7 @@ static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z
     case 6: return oly_sub(oly_mul(0.7, x), oly_mul(0.4, y));
     case 7: return oly_max2(x, oly_sin(y));
     case 8: return spread(x, y, z, d);
+    case 10: return tilted(c, x, d);
     default: return slope(c, x, d);
     }
 }
@@ -131,6 +140,8 @@ static void body(oly_array i, oly_array *carry, void *user)
     c->state = c->seed;
     for (int k = 0; k < c->n_operations; k++, n++) {
         int x = draw(c, n), y = draw(c, n), z = draw(c, n);
+        if (c->is_long && draw(c, 4))
+            x = n - 1 - draw(c, n < 5 ? n : 5);
         values[n] = operation(c, values[x], values[y], values[z]);
     }
     for (int k = 0; k < c->n_fields; k++) {
@@ -219,6 +230,15 @@ static random_case draw_case(int number, bool staggered)
     return c;
 }
 
+/* Bodies whose machine code computes several values together (time_tiling_group.c). */
+static random_case draw_long_case(int number)
+{
+    random_case c = draw_case(number, number % 2);
+    c.is_long = true;
+    c.n_operations = 10 + draw(&c, MOST_VALUES - MOST_FIELDS - 10);
+    return c;
+}
+
 static oly_array start_of(const random_case *c, int field)
 {
     size_t count = count_of(c, field);
@@ -246,10 +266,9 @@ static void compare(const random_case *c, int number, int field, oly_array one, 
     free(e);
 }
 
-static void check_case(int number, bool staggered)
+static void check_case(int number, random_case c)
 {
     static const char *const places[][2] = {{"x=4, y=2", "x, y"}, {"x=2, y=4", "x, y"}, {"x=4, y=2", "y, None"}};
-    random_case c = draw_case(number, staggered);
     const char *const *place = places[draw(&c, 3)];
     c.seed = c.state;
     oly_mesh mesh = oly_make_mesh(c.rank == 1 ? "x=8" : place[0]);
@@ -271,7 +290,7 @@ static void check_case(int number, bool staggered)
         compare(&c, number, k, one[k], eight[k], plain[k]);
 }
 
-static void check_cases(int first, int last, bool staggered)
+static void check_cases(int first, int last, bool staggered, bool is_long)
 {
     static const char *const passes[] = {"3", "2", "0"};
     const char *cases = getenv("TIME_TILING_CASES");
@@ -286,7 +305,7 @@ static void check_cases(int first, int last, bool staggered)
         for (int k = first + p * next; k <= last + p * next; k++)
             OLY_SCOPE
             {
-                check_case(k, staggered);
+                check_case(k, is_long ? draw_long_case(k) : draw_case(k, staggered));
             }
         assert_int_equal(oly_finalize(), 0);
     }
@@ -370,20 +389,28 @@ static void observing_fields_changes_no_bit(void **state)
 static void random_bodies_give_the_same_everywhere(void **state)
 {
     (void)state;
-    check_cases(740, 770, false); /* 755: fields swap, and fewer steps read farther */
+    check_cases(740, 770, false, false); /* 755: fields swap, and fewer steps read farther */
 }
 
 static void fields_of_several_shapes_do_too(void **state)
 {
     (void)state;
-    check_cases(40, 70, true);
+    check_cases(40, 70, true, false);
+}
+
+static void long_bodies_do_too(void **state)
+{
+    (void)state;
+    check_cases(900, 920, false, true);
 }
 
 /* Machine code, which computes some stages where they are read, has the bits of the stages one by one. */
 static void machine_code_changes_no_bit(void **state)
 {
-    enum { PROGRAMS = 40 };
+    enum { PROGRAMS = 80 };
     static char *bits[PROGRAMS][MOST_FIELDS];
+    const char *cases = getenv("TIME_TILING_CASES");
+    int first = cases ? atoi(cases) : 600;
     (void)state;
     for (int p = 0; p < 3; p++) {
         setenv("OLYMPUS_HALO_STEPS", p == 1 ? "1" : "3", 1);
@@ -393,7 +420,7 @@ static void machine_code_changes_no_bit(void **state)
         for (int k = 0; k < PROGRAMS && oly_process_count() == 1; k++)
             OLY_SCOPE
             {
-                random_case c = draw_case(600 + k, k % 2);
+                random_case c = k < PROGRAMS / 2 ? draw_case(first + k, k % 2) : draw_long_case(first + k);
                 oly_array in[MOST_FIELDS], out[MOST_FIELDS];
                 c.seed = c.state;
                 for (int j = 0; j < c.n_fields; j++)
@@ -403,7 +430,7 @@ static void machine_code_changes_no_bit(void **state)
                     size_t bytes = sizeof(float) * count_of(&c, j);
                     char *now = (char *)values_of(out[j], bytes);
                     if (bits[k][j] && memcmp(bits[k][j], now, bytes) != 0)
-                        fail_msg("case %d: field %d has other bits by machine code", 600 + k, j);
+                        fail_msg("case %d: field %d has other bits by machine code", first + k, j);
                     free(bits[k][j]);
                     bits[k][j] = now;
                 }
@@ -421,6 +448,7 @@ static void machine_code_changes_no_bit(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bodies_give_the_same_everywhere),
     cmocka_unit_test(fields_of_several_shapes_do_too),
+    cmocka_unit_test(long_bodies_do_too),
     cmocka_unit_test(observing_fields_changes_no_bit),
     cmocka_unit_test(machine_code_changes_no_bit),
 };

@@ -55,6 +55,22 @@ typedef struct oly_tiling_stage {
     oly_tiling_piece *pieces;
 } oly_tiling_stage;
 
+/* The same part of all stages of a group. */
+typedef struct oly_tiling_group_piece {
+    oly_tile_program program;
+    const oly_tiling_load *loads; /* [program.n_loads] */
+    const int *stage;             /* [program.n_stores] */
+} oly_tiling_group_piece;
+
+/* Stages that machine code of CPUs computes together (time_tiling_group.c): alike in pieces and place, needed over the same elements. */
+typedef struct oly_tiling_group {
+    int first, n; /* stages */
+    int n_stored; /* of them other groups read, or they are results; none: other groups compute what they need of it */
+    const int *stored;
+    int n_pieces;
+    oly_tiling_group_piece *pieces;
+} oly_tiling_group;
+
 /* A value from outside the loop: for element x of the grid, x + low to x + high is read in each dimension. */
 typedef struct oly_tiling_fixed {
     const oly_node *node;
@@ -71,6 +87,9 @@ typedef struct oly_tiling_form {
     const oly_node **field;   /* the body's inputs */
     oly_tiling_point *align;  /* [n_fields] of their elements 0 */
     oly_tiling_stage *stages; /* in an order in which operands precede their users */
+    int n_groups;             /* 0: none; else each stage is in one */
+    const oly_tiling_group *groups;
+    int *group_of; /* [n_stages] ascending */
     oly_tiling_fixed *fixed;
     oly_tiling_ref *out; /* [n_fields]: FIELD or STAGE */
 } oly_tiling_form;
@@ -82,6 +101,7 @@ typedef struct oly_tiling_instance {
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK];
     int target;                   /* the result that it is; -1: none, it is written to a buffer */
     int buffer;                   /* of the tile */
+    int group_buffer;             /* where groups are computed; -1: it has none */
     const oly_tiling_ref *fields; /* what the carries are before its step */
 } oly_tiling_instance;
 
@@ -91,7 +111,7 @@ typedef struct oly_tiling_need {
 } oly_tiling_need;
 
 typedef struct oly_tiling_pass {
-    int steps, n_buffers;
+    int steps, n_buffers, n_group_buffers;
     oly_tiling_instance *instance;                    /* [steps * n_stages] */
     const oly_tiling_ref *result;                     /* [n_fields] */
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK]; /* of all instances */

@@ -9,7 +9,7 @@
 #include "plan/move/move.h"
 #include "plan/read/read.h"
 #include "plan/stencil/stencil.h"
-#include "plan/stencil/time_tiling_plan.h"
+#include "plan/stencil/time_tiling_group.h"
 #include <string.h>
 
 typedef struct lowering {
@@ -126,6 +126,23 @@ static bool reads_farther(const lowering *w, const oly_tiling_pass *step)
         if (step->field_hi[d] - step->field_lo[d] >= w->layout.shape[d])
             return true;
     return false;
+}
+
+/* Members of a group are needed where one of them is. Where devices would send more for that, groups are divided. */
+static oly_status check_groups(lowering *w)
+{
+    oly_tiling_form *form = &w->tiling->form;
+    const int n_groups = form->n_groups;
+    oly_tiling_pass pass[2];
+    bool more = false;
+    for (int k = 0; k < 2 && n_groups > 0; k++) {
+        form->n_groups = k ? n_groups : 0;
+        OLY_TRY(oly_tiling_unroll(w->p, form, w->count < 2 ? 1 : 2, true, &pass[k]));
+    }
+    for (int d = 0; d < form->rank && n_groups > 0; d++)
+        more = more || (w->layout.split[d].parts > 1 &&
+                        (pass[1].field_lo[d] < pass[0].field_lo[d] || pass[1].field_hi[d] > pass[0].field_hi[d]));
+    return more ? oly_tiling_divide_groups(w->p, form, pass[0].instance) : OLY_OK;
 }
 
 /* Chooses the cheapest candidate whose margins are no wider than a block and which does not bring many more bytes than
@@ -683,6 +700,7 @@ oly_status oly_lower_time_tiling(oly_planner *p, oly_frame *f, oly_node *n, bool
         return OLY_OK;
     OLY_TRY(find_cuts(&w));
     w.tiling->lower = n->params.lower;
+    OLY_TRY(check_groups(&w));
     OLY_TRY(choose_steps(&w, done));
     if (!*done)
         return OLY_OK;

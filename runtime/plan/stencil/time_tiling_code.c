@@ -27,6 +27,14 @@ int oly_tiling_add(oly_tiling_code *c, const oly_tile_instruction *i, const oly_
     return OLY_TILING_LOADS + c->n_instructions++;
 }
 
+int oly_tiling_add_once(oly_tiling_code *c, const oly_tile_instruction *i)
+{
+    for (int k = 0; k < c->n_instructions; k++)
+        if (memcmp(&c->instructions[k], i, sizeof *i) == 0)
+            return OLY_TILING_LOADS + k;
+    return oly_tiling_add(c, i, NULL);
+}
+
 int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant)
 {
     oly_tile_instruction i;
@@ -157,20 +165,22 @@ static int take(registers *r)
 
 /* Loads keep their registers throughout. An operand's register is free after its last use, but never the result's of
  * that instruction: nothing is computed in place. */
-static bool give_registers(oly_tiling_code *c, int value, int16_t *store, int *n_registers)
+static bool give_registers(oly_tiling_code *c, int n, const int *value, int16_t *store, int *n_registers)
 {
     registers r = {.n = 0};
     int last[OLY_TILING_INSTRUCTIONS], reg[OLY_TILING_INSTRUCTIONS];
     for (int k = 0; k < c->n_loads; k++)
         take(&r);
     for (int i = 0; i < c->n_instructions; i++) {
-        last[i] = value == OLY_TILING_LOADS + i ? c->n_instructions : i;
+        last[i] = i;
         for (int k = 0; k < 3; k++)
             if (c->instructions[i].in[k] >= OLY_TILING_LOADS) {
                 int of = c->instructions[i].in[k] - OLY_TILING_LOADS;
                 last[of] = last[of] > i ? last[of] : i;
             }
     }
+    for (int k = 0; k < n; k++)
+        last[value[k] - OLY_TILING_LOADS] = c->n_instructions;
     for (int i = 0; i < c->n_instructions; i++) {
         oly_tile_instruction *t = &c->instructions[i];
         reg[i] = take(&r);
@@ -189,30 +199,46 @@ static bool give_registers(oly_tiling_code *c, int value, int16_t *store, int *n
         if (last[i] == i)
             r.busy[reg[i]] = false;
     }
-    *store = (int16_t)(value >= OLY_TILING_LOADS ? reg[value - OLY_TILING_LOADS] : value);
+    for (int k = 0; k < n; k++)
+        store[k] = (int16_t)reg[value[k] - OLY_TILING_LOADS];
     *n_registers = r.n;
     return true;
 }
 
-oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tile_program *program,
-                              const oly_tiling_load **loads_of, bool *fits)
+/* A result is copied that is a load, or another result too. */
+static int own_value(oly_tiling_code *c, const int *value, int k, oly_dtype dtype)
 {
-    if (value < OLY_TILING_LOADS) { /* it is a load: copy it */
-        oly_tile_instruction copy;
-        memset(&copy, 0, sizeof copy);
-        copy.op = OLY_TILE_copy;
-        copy.dtype = copy.to = (uint8_t)dtype;
-        copy.in[0] = (int16_t)value;
-        copy.in[1] = copy.in[2] = -1;
-        value = oly_tiling_add(c, &copy, NULL);
+    bool own = value[k] >= OLY_TILING_LOADS;
+    for (int j = 0; j < k && own; j++)
+        own = value[j] != value[k];
+    if (own || value[k] < 0)
+        return value[k];
+    oly_tile_instruction copy;
+    memset(&copy, 0, sizeof copy);
+    copy.op = OLY_TILE_copy;
+    copy.dtype = copy.to = (uint8_t)dtype;
+    copy.in[0] = (int16_t)value[k];
+    copy.in[1] = copy.in[2] = -1;
+    return oly_tiling_add(c, &copy, NULL);
+}
+
+oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int n, const int *value, const oly_dtype *dtype,
+                              oly_tile_program *program, const oly_tiling_load **loads_of, bool *fits)
+{
+    int own[OLY_TILE_REGISTERS], n_registers;
+    *fits = n <= OLY_TILE_REGISTERS;
+    for (int k = 0; k < n && *fits; k++) {
+        own[k] = own_value(c, value, k, dtype[k]);
+        *fits = own[k] >= 0;
     }
-    int16_t *store = OLY_PLAN_NEW(p, int16_t, 1), *load = OLY_PLAN_NEW(p, int16_t, c->n_loads + 1);
-    uint8_t *dtypes = OLY_PLAN_NEW(p, uint8_t, c->n_loads + 2);
+    if (!*fits)
+        return OLY_OK;
+    int16_t *store = OLY_PLAN_NEW(p, int16_t, n), *load = OLY_PLAN_NEW(p, int16_t, c->n_loads + 1);
+    uint8_t *dtypes = OLY_PLAN_NEW(p, uint8_t, c->n_loads + n + 1);
     oly_tiling_load *loads = OLY_PLAN_NEW(p, oly_tiling_load, c->n_loads + 1);
     oly_tile_instruction *instructions = OLY_PLAN_NEW(p, oly_tile_instruction, c->n_instructions + 1);
     OLY_PLAN_CHECK(store && load && dtypes && loads ? instructions : NULL);
-    int n_registers;
-    *fits = value >= 0 && give_registers(c, value, store, &n_registers);
+    *fits = give_registers(c, n, own, store, &n_registers);
     if (!*fits)
         return OLY_OK;
     memcpy(instructions, c->instructions, sizeof *instructions * (size_t)c->n_instructions);
@@ -221,12 +247,13 @@ oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int value, oly
         load[k] = (int16_t)k;
         dtypes[k] = (uint8_t)c->dtype[k];
     }
-    dtypes[c->n_loads] = (uint8_t)dtype;
+    for (int k = 0; k < n; k++)
+        dtypes[c->n_loads + k] = (uint8_t)dtype[k];
     *loads_of = loads;
     *program = (oly_tile_program){.n_instructions = c->n_instructions,
                                   .instructions = instructions,
                                   .n_loads = c->n_loads,
-                                  .n_stores = 1,
+                                  .n_stores = n,
                                   .load_register = load,
                                   .load_dtype = dtypes,
                                   .store_register = store,
@@ -239,7 +266,7 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
                              bool *fits)
 {
     OLY_TRY(find_taps(p, c, value, dtype, piece));
-    return oly_tiling_program(p, c, value, dtype, &piece->program, &piece->loads, fits);
+    return oly_tiling_program(p, c, 1, &value, &dtype, &piece->program, &piece->loads, fits);
 }
 
 bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank)

@@ -6,7 +6,7 @@
  * same plan. Called by time_tiling_form.c. */
 #include "core/optimisation.h"
 #include "core/error.h"
-#include "plan/stencil/time_tiling_code.h"
+#include "plan/stencil/time_tiling_group.h"
 #include <string.h>
 
 enum { MOST_AGAIN = 12, MOST_PROGRAMS = 64, MOST_SPOTS = 64 }; /* MOST_AGAIN: operations computed once more */
@@ -19,15 +19,6 @@ typedef struct fuser {
 
 /* -- programs -------------------------------------------------------------------------------------------------------------- */
 
-/* The number of the value of an instruction; the same one is computed once. */
-static int add_once(oly_tiling_code *c, const oly_tile_instruction *i)
-{
-    for (int k = 0; k < c->n_instructions; k++)
-        if (memcmp(&c->instructions[k], i, sizeof *i) == 0)
-            return OLY_TILING_LOADS + k;
-    return oly_tiling_add(c, i, NULL);
-}
-
 static int splat(oly_tiling_code *c, oly_dtype dtype, double x)
 {
     oly_tile_instruction i;
@@ -39,7 +30,7 @@ static int splat(oly_tiling_code *c, oly_dtype dtype, double x)
         i.value.f32 = (float)x;
     else
         i.value.f = x;
-    return add_once(c, &i);
+    return oly_tiling_add_once(c, &i);
 }
 
 /* c0 x0, then + ct xt, each rounded once. */
@@ -57,7 +48,7 @@ static int sum_of_taps(oly_tiling_code *c, const oly_tiling_piece *piece, oly_dt
         i.in[0] = (int16_t)by;
         i.in[1] = (int16_t)x;
         i.in[2] = (int16_t)sum;
-        sum = add_once(c, &i);
+        sum = oly_tiling_add_once(c, &i);
         if (sum < 0)
             return -1;
     }
@@ -91,7 +82,7 @@ static int add_program(oly_tiling_code *c, const oly_tiling_piece *piece, const 
             if (i.in[j] >= 0)
                 i.in[j] = (int16_t)of[i.in[j]];
         i.out = 0;
-        int value = add_once(c, &i);
+        int value = oly_tiling_add_once(c, &i);
         if (value < 0)
             return -1;
         of[p->instructions[k].out] = value;
@@ -112,7 +103,7 @@ static oly_status finish(fuser *f, int value, oly_dtype dtype, oly_tiling_piece 
     *fits = false;
     if (value < 0 || f->code->n_instructions > MOST_PROGRAMS * 4)
         return OLY_OK;
-    OLY_TRY(oly_tiling_program(f->p, f->code, value, dtype, &program, &loads, fits));
+    OLY_TRY(oly_tiling_program(f->p, f->code, 1, &value, &dtype, &program, &loads, fits));
     if (*fits) {
         piece->machine = program;
         piece->machine_loads = loads;
@@ -250,10 +241,12 @@ static oly_status inline_stage(fuser *f, int stage, oly_tiling_piece *made, oly_
 static oly_status fuse(fuser *f)
 {
     oly_tiling_piece made[MOST_PROGRAMS], *of[MOST_PROGRAMS];
+    OLY_TRY(oly_tiling_sort(f->p, f->form));
     for (int k = 0; k < f->form->n_stages; k++) {
         f->form->stages[k].inlined = false;
         OLY_TRY(start(f, &f->form->stages[k]));
     }
+    OLY_TRY(oly_tiling_find_groups(f->p, f->form));
     for (int k = 0; k < f->form->n_stages; k++) {
         int n = 0;
         if (may_be_inlined(f->form, k))

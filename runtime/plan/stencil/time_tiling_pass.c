@@ -128,8 +128,22 @@ static void read_piece(unroller *u, const oly_tiling_piece *piece, const oly_til
     }
 }
 
+/* Members of a group are needed where one of them is. */
+static void join_needs(unroller *u, const oly_tiling_group *g, int step)
+{
+    need_list *all = &u->needs[step * u->form->n_stages + g->first];
+    for (int k = 1; k < g->n; k++)
+        for (int j = 0; j < all[k].n; j++)
+            put_need(&all[0], &all[k].need[j], u->form->rank, u->limit);
+    for (int k = 1; k < g->n; k++) {
+        all[k].n = all[0].n;
+        memcpy(all[k].need, all[0].need, sizeof *all[0].need * (size_t)all[0].n);
+    }
+}
+
 static void find_needs(unroller *u)
 {
+    int group = u->form->n_groups; /* those from here on have been joined */
     const oly_tiling_form *form = u->form;
     oly_tiling_pass *pass = u->pass;
     oly_tiling_need here = {{0}, {0}, {0}, {0}};
@@ -140,11 +154,15 @@ static void find_needs(unroller *u)
     for (int k = pass->steps * form->n_stages - 1; k >= 0; k--) {
         oly_tiling_instance *i = &pass->instance[k];
         const need_list *l = &u->needs[k];
+        group = k % form->n_stages == form->n_stages - 1 ? form->n_groups : group;
+        if (group > 0 && form->groups[group - 1].first + form->groups[group - 1].n == k % form->n_stages + 1)
+            join_needs(u, &form->groups[--group], k / form->n_stages);
         *i = (oly_tiling_instance){.stage = k % form->n_stages,
                                    .step = k / form->n_stages,
                                    .needed = l->n > 0,
                                    .target = -1,
                                    .buffer = -1,
+                                   .group_buffer = -1,
                                    .fields = u->field[k / form->n_stages]};
         for (int j = 0; j < l->n; j++)
             for (int d = 0; d < form->rank; d++) {
@@ -250,6 +268,58 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
+/* Group `now` reads what these loads are, of the instances of `step`. */
+static void note_group_reads(const unroller *u, int *last, int step, int now, const oly_tiling_group_piece *piece)
+{
+    const oly_tiling_ref *fields = u->pass->instance[step * u->form->n_stages].fields;
+    for (int l = 0; l < piece->program.n_loads; l++) {
+        oly_tiling_ref of = piece->loads[l].of;
+        if (of.kind == OLY_TILING_STAGE)
+            of.index += step * u->form->n_stages;
+        else if (of.kind == OLY_TILING_FIELD)
+            of = fields[of.index];
+        if (of.kind == OLY_TILING_STAGE)
+            last[of.index] = now;
+    }
+}
+
+/* A group overwrites nothing that it reads: it reads next to elements that it has already written. */
+static oly_status give_group_buffers(oly_planner *p, unroller *u)
+{
+    oly_tiling_pass *pass = u->pass;
+    const oly_tiling_form *form = u->form;
+    int n = pass->steps * form->n_stages, n_groups = pass->steps * form->n_groups;
+    int *last = OLY_PLAN_NEW(p, int, n + 1), *holder = OLY_PLAN_NEW(p, int, n + 1);
+    OLY_PLAN_CHECK(last ? holder : NULL);
+    for (int k = 0; k < n_groups; k++) {
+        const oly_tiling_group *g = &form->groups[k % form->n_groups];
+        int step = k / form->n_groups;
+        for (int j = 0; j < g->n; j++)
+            last[step * form->n_stages + g->first + j] = k;
+        for (int j = 0; j < g->n_pieces && g->n_stored > 0; j++)
+            note_group_reads(u, last, step, k, &g->pieces[j]);
+    }
+    for (int j = 0; j < form->n_fields; j++)
+        if (u->field[pass->steps][j].kind == OLY_TILING_STAGE)
+            last[u->field[pass->steps][j].index] = n_groups;
+    for (int k = 0; k < n_groups; k++) {
+        const oly_tiling_group *g = &form->groups[k % form->n_groups];
+        for (int j = 0; j < g->n_stored; j++) {
+            int stage = k / form->n_groups * form->n_stages + g->stored[j], b = 0;
+            oly_tiling_instance *i = &pass->instance[stage];
+            if (!i->needed || i->target >= 0)
+                continue;
+            while (b < pass->n_group_buffers && last[holder[b]] >= k)
+                b++;
+            if (b == pass->n_group_buffers)
+                pass->n_group_buffers++;
+            holder[b] = stage;
+            i->group_buffer = b;
+        }
+    }
+    return OLY_OK;
+}
+
 oly_status oly_tiling_unroll(oly_planner *p, const oly_tiling_form *form, int steps, bool roughly,
                              oly_tiling_pass *pass)
 {
@@ -291,7 +361,8 @@ oly_status oly_tiling_unroll(oly_planner *p, const oly_tiling_form *form, int st
     oly_release(u.needs);
     OLY_TRY(st);
     find_targets(&u);
-    return give_buffers(p, &u);
+    OLY_TRY(give_buffers(p, &u));
+    return give_group_buffers(p, &u);
 }
 
 oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int steps, int *n,
@@ -323,15 +394,22 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
 
 /* -- tiles --------------------------------------------------------------------------------------------------------- */
 
-enum { SHORTEST_ROW = 256 };
+enum { SHORTEST_ROW = 256, A_ROW = 128, A_BOX = 4096 }; /* operations that a row, a box takes as long as */
+static const double part_of_row = 2; /* parts of rows of fields are fetched later, and share fewer sets of the cache */
+
+static double points_of(const oly_tiling_piece *piece)
+{
+    double points = 1;
+    for (int d = 0; d < OLY_TILING_RANK; d++)
+        points *= (double)oly_larger(1, piece->hi[d] - piece->lo[d]);
+    return points;
+}
 
 static double instructions_of(const oly_tiling_stage *s)
 {
     double largest = 0, n = 0;
     for (int k = 0; k < s->n_pieces; k++) {
-        double points = 1;
-        for (int d = 0; d < OLY_TILING_RANK; d++)
-            points *= (double)oly_larger(1, s->pieces[k].hi[d] - s->pieces[k].lo[d]);
+        double points = points_of(&s->pieces[k]);
         if (points > largest) {
             largest = points;
             n = s->pieces[k].n_taps ? (s->pieces[k].n_taps + 3) / 4 : s->pieces[k].program.n_instructions;
@@ -340,27 +418,67 @@ static double instructions_of(const oly_tiling_stage *s)
     return n;
 }
 
+/* Of the piece with the most elements. */
+static double instructions_of_group(const oly_tiling_form *form, const oly_tiling_group *g)
+{
+    const oly_tiling_stage *s = &form->stages[g->first];
+    double largest = 0, n = 0;
+    for (int k = 0; k < g->n_pieces; k++) {
+        double points = points_of(&s->pieces[k]);
+        if (points > largest) {
+            largest = points;
+            n = g->pieces[k].program.n_instructions +
+                0.5 * (g->pieces[k].program.n_loads + g->pieces[k].program.n_stores);
+        }
+    }
+    return n;
+}
+
+/* What a tile of these extents computes in one box of a stage or group, in operations on elements. */
+static double box_work(const oly_tiling_form *form, const oly_tiling_instance *i, const int64_t *tile,
+                       double instructions)
+{
+    double n = 1;
+    for (int d = 0; d < form->rank; d++)
+        n *= (double)(tile[d] + i->hi[d] - i->lo[d]);
+    return n * instructions +
+           n / (double)(tile[form->rank - 1] + i->hi[form->rank - 1] - i->lo[form->rank - 1]) * A_ROW + A_BOX;
+}
+
+static double work_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
+{
+    double work = 0;
+    if (form->n_groups == 0)
+        for (int k = 0; k < pass->steps * form->n_stages; k++)
+            if (pass->instance[k].needed)
+                work += box_work(form, &pass->instance[k], tile, instructions_of(&form->stages[k % form->n_stages]));
+    for (int k = 0; k < pass->steps * form->n_groups; k++) {
+        const oly_tiling_group *g = &form->groups[k % form->n_groups];
+        const oly_tiling_instance *i = &pass->instance[k / form->n_groups * form->n_stages + g->first];
+        if (i->needed && g->n_stored > 0)
+            work += box_work(form, i, tile, instructions_of_group(form, g));
+    }
+    return work;
+}
+
 /* Seconds per step and element: the instructions of tiles of these extents with their margins, and the memory traffic
  * of fields. */
-static double cost_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
+static double cost_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent,
+                      const int64_t *tile)
 {
-    double points = 1, read = 1, work = 0, bytes = 0;
+    double points = 1, read = 1, bytes = 0;
+    bool whole_rows = tile[form->rank - 1] >= extent[form->rank - 1];
     for (int d = 0; d < form->rank; d++) {
         points *= (double)tile[d];
         read *= (double)(tile[d] + pass->field_hi[d] - pass->field_lo[d]);
-    }
-    for (int k = 0; k < pass->steps * form->n_stages; k++) {
-        const oly_tiling_instance *i = &pass->instance[k];
-        double n = i->needed ? instructions_of(&form->stages[i->stage]) : 0;
-        for (int d = 0; d < form->rank; d++)
-            n *= (double)(tile[d] + i->hi[d] - i->lo[d]);
-        work += n;
     }
     for (int j = 0; j < form->n_fields; j++)
         bytes += (double)oly_dtype_size(form->field[j]->type.dtype) * (read + points);
     for (int k = 0; k < form->n_fixed; k++)
         bytes += (double)oly_dtype_size(form->fixed[k].node->type.dtype) * read;
-    return (oly_cost_operations(work) + oly_cost_memory(bytes)) / points / pass->steps;
+    return (oly_cost_operations(work_of(form, pass, tile)) +
+            oly_cost_memory(whole_rows ? bytes : part_of_row * bytes)) /
+           points / pass->steps;
 }
 
 double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile)
@@ -371,7 +489,7 @@ double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass,
     for (int j = 0; j < form->n_fields; j++)
         if (oly_dtype_size(form->field[j]->type.dtype) > element)
             element = oly_dtype_size(form->field[j]->type.dtype);
-    window /= (int64_t)element * (pass->n_buffers + 1);
+    window /= (int64_t)element * ((form->n_groups > 0 ? pass->n_group_buffers : pass->n_buffers) + 1);
     for (int d = 0; d < form->rank; d++)
         points *= (double)extent[d];
     for (int parts = 1; parts <= 1024; parts *= 2) { /* rows as long as possible, or shorter ones and more of them */
@@ -387,7 +505,7 @@ double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass,
         }
         if (form->rank == 1)
             t[0] = oly_larger(16, oly_smaller(extent[0], window - pass->hi[0] + pass->lo[0]));
-        double cost = cost_of(form, pass, t);
+        double cost = cost_of(form, pass, extent, t);
         if (best < 0 || cost < best) {
             best = cost;
             memcpy(tile, t, sizeof t);

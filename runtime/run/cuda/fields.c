@@ -33,7 +33,7 @@ static oly_status launch_taps(const oly_cuda_launcher *l, const oly_field_box *b
     const oly_tile_program program = oly_cuda_taps_program(b->piece, b->dtype, &taps);
     for (int k = 0; k < b->piece->n_taps; k++)
         loads[k] = b->loads[b->piece->tap[k]];
-    return oly_cuda_tile(l, &program, b->box, loads, b->store);
+    return oly_cuda_tile(l, &program, b->box, loads, b->stores);
 }
 
 static bool reads_counter(const oly_field_box *b)
@@ -70,7 +70,7 @@ static oly_status launch_counting(const oly_cuda_launcher *l, const oly_field_bo
     program.n_loads = n_loads;
     program.load_register = from;
     program.load_dtype = dtypes;
-    return oly_cuda_tile(l, &program, b->box, loads, b->store);
+    return oly_cuda_tile(l, &program, b->box, loads, b->stores);
 }
 
 static oly_status launch_box(void *launcher, const oly_field_box *b)
@@ -79,7 +79,7 @@ static oly_status launch_box(void *launcher, const oly_field_box *b)
         return launch_taps(launcher, b);
     if (reads_counter(b))
         return launch_counting(launcher, b);
-    return oly_cuda_tile(launcher, b->program, b->box, b->loads, b->store);
+    return oly_cuda_tile(launcher, b->program, b->box, b->loads, b->stores);
 }
 
 static oly_status launch_copy(void *launcher, const oly_copy_task *task, void *to, const void *from)
