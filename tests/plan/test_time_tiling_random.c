@@ -120,8 +120,8 @@ static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z
     case 2: return padded(c, x, d);
     case 3: return joined(c, x, y, z, d);
     case 4: return oly_where(oly_gt(x, 0.3), y, z);
-    case 5: return oly_mul(x, y);
-    case 6: return oly_sub(oly_mul(0.7, x), oly_mul(0.4, y));
+    case 5: return oly_mul(x, c->is_long ? oly_sin(y) : y); /* many squares would grow, and differences with them */
+    case 6: return oly_sub(oly_mul(c->is_long ? 0.6 : 0.7, x), oly_mul(0.4, y));
     case 7: return oly_max2(x, oly_sin(y));
     case 8: return spread(x, y, z, d);
     case 10: return tilted(c, x, d);

@@ -394,7 +394,7 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
 
 /* -- tiles --------------------------------------------------------------------------------------------------------- */
 
-enum { SHORTEST_ROW = 256, A_ROW = 128, A_BOX = 4096 }; /* operations that a row, a box takes as long as */
+enum { SHORTEST_ROW = 256, TOGETHER = 8, A_ROW = 32, A_BOX = 512 }; /* operations that a row, a box takes as long as */
 static const double part_of_row = 2; /* parts of rows of fields are fetched later, and share fewer sets of the cache */
 
 static double points_of(const oly_tiling_piece *piece)
@@ -418,6 +418,15 @@ static double instructions_of(const oly_tiling_stage *s)
     return n;
 }
 
+/* Machine code computes several elements at once, and keeps splats in registers. */
+static double vector_operations(const oly_tile_program *p)
+{
+    int n = p->n_loads + p->n_stores;
+    for (int k = 0; k < p->n_instructions; k++)
+        n += p->instructions[k].op != OLY_TILE_splat;
+    return (double)n / TOGETHER;
+}
+
 /* Of the piece with the most elements. */
 static double instructions_of_group(const oly_tiling_form *form, const oly_tiling_group *g)
 {
@@ -427,8 +436,7 @@ static double instructions_of_group(const oly_tiling_form *form, const oly_tilin
         double points = points_of(&s->pieces[k]);
         if (points > largest) {
             largest = points;
-            n = g->pieces[k].program.n_instructions +
-                0.5 * (g->pieces[k].program.n_loads + g->pieces[k].program.n_stores);
+            n = vector_operations(&g->pieces[k].program);
         }
     }
     return n;
