@@ -194,6 +194,118 @@ typedef void ascending_sums(int64_t rows, const int64_t *offset, const int16_t *
 ASCENDING_SUMS(f32, float, uint32_t)
 ASCENDING_SUMS(f64, double, uint64_t)
 
+/* -- sums of long runs ------------------------------------------------------------------------------------------------ */
+
+/* Where ascending indexes repeat many times (rows of a sparse matrix), the ends of runs are predicted, or rare: each run's sum is in a register,
+ * in order, and processors begin the next runs while they wait for it. The n indexes, of one dimension and one batch, are side by side, as are
+ * the updates. `low`, `high`: of those in this part. False: they are not such, and nothing is done. */
+enum { LONG_RUN = 6 };
+#define RUN_SUMS(d, T, I)                                                                                              \
+    static bool run_sums_##d##_##I(const I *index, int64_t n, int64_t low, int64_t high, int64_t stride, T *y,         \
+                                   const T *x)                                                                         \
+    {                                                                                                                  \
+        I falls = 0, runs = 0;                                                                                         \
+        int64_t k = 0;                                                                                                 \
+        if (n < 2 * LONG_RUN || index[FIRST < n ? FIRST - 1 : n - 1] < index[0])                                       \
+            return false;                                                                                              \
+        for (int64_t j = 1; j < n; j++) {                                                                              \
+            falls |= index[j] < index[j - 1];                                                                          \
+            runs += index[j] != index[j - 1];                                                                          \
+        }                                                                                                              \
+        if (falls || (int64_t)runs * LONG_RUN > n)                                                                     \
+            return false;                                                                                              \
+        while (k < n && index[k] < low)                                                                                \
+            k++;                                                                                                       \
+        while (n > k && index[n - 1] >= high)                                                                          \
+            n--;                                                                                                       \
+        while (k < n) {                                                                                                \
+            const I at = index[k];                                                                                     \
+            T value = y[(at - low) * stride];                                                                          \
+            do                                                                                                         \
+                value += x[k];                                                                                         \
+            while (++k < n && index[k] == at);                                                                         \
+            y[(at - low) * stride] = value;                                                                            \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+RUN_SUMS(f32, float, int32_t)
+RUN_SUMS(f32, float, int64_t)
+RUN_SUMS(f64, double, int32_t)
+RUN_SUMS(f64, double, int64_t)
+
+/* `to`: the part, whose element p->axis[0].low is at its offset from `origin`; from: the first update. */
+static bool sum_runs(const oly_positions *p, int64_t k, int64_t n, oly_dtype dtype, void *to, const void *from)
+{
+    const oly_index_axis *x = &p->axis[0];
+    int64_t room[OLY_POSITIONS], first = oly_positions_batch(p, k) + (x->low - x->origin) * x->stride;
+    const void *index = oly_positions_read(p, x, k, n, room);
+    if (x->at->dtype == OLY_INT64)
+        return dtype == OLY_FLOAT64
+                   ? run_sums_f64_int64_t(index, n, x->low, x->high, x->stride, (double *)to + first, from)
+                   : run_sums_f32_int64_t(index, n, x->low, x->high, x->stride, (float *)to + first, from);
+    return dtype == OLY_FLOAT64 ? run_sums_f64_int32_t(index, n, x->low, x->high, x->stride, (double *)to + first, from)
+                                : run_sums_f32_int32_t(index, n, x->low, x->high, x->stride, (float *)to + first, from);
+}
+
+/* -- counts --------------------------------------------------------------------------------------------------------- */
+
+/* Integers, to each of which the same number is added at each of its positions, of one dimension and one batch. The first elements of the part
+ * have tables of their own, so that equal indexes that follow each other do not wait for each other: their counts are multiplied by
+ * the number in the end, which gives the same integers. */
+enum { COUNTED = 1024, TABLES = 4, WORTH_COUNTING = 64 };
+#define COUNT_INTO(I)                                                                                                  \
+    /* Of n indexes those in [low, low + here). */                                                                     \
+    static void count_##I(const I *index, int64_t n, int64_t low, int64_t here, uint32_t(*counts)[COUNTED + 1])        \
+    {                                                                                                                  \
+        int64_t j = 0;                                                                                                 \
+        for (; j + TABLES <= n; j += TABLES)                                                                           \
+            _Pragma("GCC unroll 4") for (int t = 0; t < TABLES; t++)                                                   \
+            {                                                                                                          \
+                uint64_t at = (uint64_t)index[j + t] - (uint64_t)low;                                                  \
+                counts[t][at < (uint64_t)here ? at : (uint64_t)here]++;                                                \
+            }                                                                                                          \
+        for (; j < n; j++) {                                                                                           \
+            uint64_t at = (uint64_t)index[j] - (uint64_t)low;                                                          \
+            counts[0][at < (uint64_t)here ? at : (uint64_t)here]++;                                                    \
+        }                                                                                                              \
+    }
+COUNT_INTO(int32_t)
+COUNT_INTO(int64_t)
+
+#define ADD_NUMBER(U, I)                                                                                               \
+    static void add_number_##U##_##I(const void *indexes, int64_t n, int64_t low, int64_t here, int64_t stride,        \
+                                     void *to, const void *number)                                                     \
+    {                                                                                                                  \
+        const I *index = indexes;                                                                                      \
+        U *y = to, x;                                                                                                  \
+        memcpy(&x, number, sizeof x);                                                                                  \
+        for (int64_t j = 0; j < n; j++) {                                                                              \
+            uint64_t at = (uint64_t)index[j] - (uint64_t)low;                                                          \
+            if (at < (uint64_t)here)                                                                                   \
+                y[(int64_t)at * stride] = (U)(y[(int64_t)at * stride] + x);                                            \
+        }                                                                                                              \
+    }
+#define ADD_NUMBERS(U)                                                                                                 \
+    ADD_NUMBER(U, int32_t)                                                                                             \
+    ADD_NUMBER(U, int64_t)                                                                                             \
+    static void add_counts_##U(const uint32_t(*counts)[COUNTED + 1], int64_t here, int64_t stride, void *to,           \
+                               const void *number)                                                                     \
+    {                                                                                                                  \
+        U *y = to, x;                                                                                                  \
+        memcpy(&x, number, sizeof x);                                                                                  \
+        for (int64_t b = 0; b < here; b++) {                                                                           \
+            uint64_t sum = 0;                                                                                          \
+            for (int t = 0; t < TABLES; t++)                                                                           \
+                sum += counts[t][b];                                                                                   \
+            y[b * stride] = (U)(y[b * stride] + sum * x);                                                              \
+        }                                                                                                              \
+    }
+ADD_NUMBERS(uint8_t)
+ADD_NUMBERS(uint16_t)
+ADD_NUMBERS(uint32_t)
+ADD_NUMBERS(uint64_t)
+typedef void add_number(const void *, int64_t, int64_t, int64_t, int64_t, void *, const void *);
+typedef void add_counts(const uint32_t (*)[COUNTED + 1], int64_t, int64_t, void *, const void *);
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8)));
 COMBINE(set, 1, uint8_t, uint8_t, SET, SAME, SAME)
 COMBINE(set, 2, uint16_t, uint16_t, SET, SAME, SAME)
@@ -548,6 +660,49 @@ static oly_positions positions_of(const oly_local_task *t, const void *const *in
     return p;
 }
 
+/* Positions [begin, end) of updates that are one integer; false: they are not such. */
+static bool add_one_number(const oly_local_task *t, const oly_positions *p, int64_t begin, int64_t end, void *to,
+                           const void *number)
+{
+    static add_number *const add_of[9][2] = {[1] = {add_number_uint8_t_int32_t, add_number_uint8_t_int64_t},
+                                             [2] = {add_number_uint16_t_int32_t, add_number_uint16_t_int64_t},
+                                             [4] = {add_number_uint32_t_int32_t, add_number_uint32_t_int64_t},
+                                             [8] = {add_number_uint64_t_int32_t, add_number_uint64_t_int64_t}};
+    static add_counts *const counts_of[9] = {
+        [1] = add_counts_uint8_t, [2] = add_counts_uint16_t, [4] = add_counts_uint32_t, [8] = add_counts_uint64_t};
+#define IS_INTEGER(a, number, ...) [OLY_##number] = true,
+    static const bool is_integer[OLY_N_DTYPES] = {OLY_INTEGER_TYPES(IS_INTEGER, )};
+    const oly_index_axis *x = &p->axis[0];
+    const oly_local_operand *u = &t->in[t->n_in - 1];
+    bool one = t->op == OLY_LOCAL_SCATTER_ADD && is_integer[u->dtype] && p->n_axes == 1 && p->n_batch == 0 &&
+               p->mode == OLY_INDEX_FILL;
+    for (int d = 0; d < u->rank; d++)
+        one = one && (u->stride[d] == 0 || u->extent[d] == 1);
+    if (!one)
+        return false;
+    uint32_t counts[TABLES][COUNTED + 1];
+    int64_t room[OLY_POSITIONS], here = x->high > x->low ? x->high - x->low : 0;
+    size_t bytes = oly_element_bytes[u->dtype];
+    bool wide = x->at->dtype == OLY_INT64,
+         counted = here <= COUNTED && end - begin >= TABLES * (here + WORTH_COUNTING) && end - begin < UINT32_MAX;
+    to = (char *)to + (x->low - x->origin) * x->stride * (int64_t)bytes;
+    for (int table = 0; table < TABLES && counted; table++)
+        memset(counts[table], 0, sizeof(uint32_t) * (size_t)(here + 1));
+    for (int64_t k = begin, n; k < end; k += n) {
+        n = oly_positions_length(p, k, end - k);
+        const void *index = oly_positions_read(p, x, k, n, room);
+        if (!counted)
+            add_of[bytes][wide](index, n, x->low, here, x->stride, to, number);
+        else if (wide)
+            count_int64_t(index, n, x->low, here, counts);
+        else
+            count_int32_t(index, n, x->low, here, counts);
+    }
+    if (counted)
+        counts_of[bytes](counts, here, x->stride, to, number);
+    return true;
+}
+
 enum { WORTH_FETCHING = 64 }; /* positions */
 
 /* Memory that is needed soon, but long after what is before it, so that processors do not fetch it by themselves. */
@@ -596,25 +751,33 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         begin = each * p.low;
         end = each * p.high;
     }
+    bool single = w.count == 1 && w.extent[last] == 1;
+    if (single && end > begin &&
+        add_one_number(t, &positions, begin, end, (char *)out + to_offset * bytes,
+                       (const char *)in[t->n_in - 1] + from_offset * bytes))
+        return;
     for (int64_t k = begin, n; k < end && w.extent[last] > 0; k += n) {
         n = oly_positions_length(&positions, k, end - k);
         if (!has_batch(&p, &positions, k))
             continue;
         bool drops = positions.mode == OLY_INDEX_FILL && !oly_positions_differ(&positions, n);
-        int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         const char *from = (const char *)in[t->n_in - 1] +
                            (oly_local_offset(positions.rank, positions.extent, u->stride, -1, k) + from_offset) * bytes;
         char *to = (char *)out + to_offset * bytes;
+        if (drops && single && sums && step == 1 && positions.n_axes == 1 &&
+            sum_runs(&positions, k, n, u->dtype, to, from))
+            continue;
+        int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         int64_t next = n < end - k - n ? n : end - k - n;
         if (next >= WORTH_FETCHING)
             fetch_indexes(&positions, k + n, next);
-        if (next >= WORTH_FETCHING && step == 1 && w.count == 1 && w.extent[last] == 1)
+        if (next >= WORTH_FETCHING && step == 1 && single)
             fetch_lines(from + n * bytes, next * bytes);
-        if (w.count == 1 && w.extent[last] == 1 && sums && rows > 1 && ascend(rows, offset)) {
+        if (single && sums && rows > 1 && ascend(rows, offset)) {
             sums(rows, offset, which, to, from, step);
             continue;
         }
-        if (w.count == 1 && (w.extent[last] == 1 || (w.to[last] == 1 && w.from[last] == 1))) {
+        if (w.count == 1 && (single || (w.to[last] == 1 && w.from[last] == 1))) {
             combine_rows_of[t->op - OLY_LOCAL_SCATTER][u->dtype](rows, offset, which, w.extent[last], to, from, step);
             continue;
         }

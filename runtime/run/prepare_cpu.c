@@ -224,6 +224,7 @@ static oly_status run_by_rows(oly_plan *plan, const oly_step *last)
     for (const oly_step *s = last - (last->chain - 1); s <= last; s++) {
         leave_out(plan, s);
         ((oly_prepared *)(uintptr_t)s->prepared)->fused = false;
+        ((oly_prepared *)(uintptr_t)s->prepared)->blocks = NULL; /* a shorter chain without the scatter */
     }
     oly_prepared *made = (oly_prepared *)(uintptr_t)last->prepared;
     made->blocks = blocks;

@@ -3,6 +3,7 @@
  * each run memory is compared, and where rows do not match the steps follow each other. */
 #include "run/row_blocks.h"
 #include "core/error.h"
+#include "device/workers.h"
 #include "plan/model/row_operands.h"
 #include "run/compiled_groups.h"
 #include "run/device_counts.h"
@@ -33,6 +34,7 @@ typedef struct device_rows {
 typedef struct oly_row_blocks {
     int n; /* steps */
     oly_row_kind kind;
+    bool sinks; /* it ends with a scatter: one thread computes all blocks of a device, in order */
     int n_own;
     const int *own; /* slots that only the chain uses */
     int turns;      /* parts of the memory of each */
@@ -41,7 +43,8 @@ typedef struct oly_row_blocks {
 
 int oly_row_blocks_on(const oly_row_blocks *r, int device)
 {
-    return (int)(r->device[device].outer * r->device[device].ranges);
+    int n = (int)(r->device[device].outer * r->device[device].ranges);
+    return r->sinks && n > 0 ? 1 : n;
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------------- */
@@ -209,6 +212,24 @@ static bool is_in(const oly_row_blocks *r, int slot)
     return false;
 }
 
+/* Does the chain end with a scatter? */
+static bool ends_with_sink(const oly_plan *plan, const oly_step *last)
+{
+    bool sinks = false;
+    for (int d = 0; d < plan->n_devices; d++)
+        sinks = sinks || oly_is_sink(last, d);
+    return sinks;
+}
+
+/* Would some threads have nothing to do if each device had one? */
+static bool leaves_threads(const oly_plan *plan, const oly_step *last)
+{
+    int computing = 0;
+    for (int d = 0; d < plan->n_devices; d++)
+        computing += oly_is_sink(last, d);
+    return computing < oly_workers_count();
+}
+
 static bool can_write_columns(const oly_plan *plan, const oly_step *first, const oly_row_blocks *r)
 {
     for (int k = 0; k < r->n && r->kind == OLY_ROWS_LAST; k++)
@@ -229,7 +250,11 @@ oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const ol
     device_rows *devices = OLY_ARENA_NEW(&plan->arena, device_rows, plan->n_devices + 1);
     if (!made || !devices)
         return oly_out_of_memory(0, "a program");
-    *made = (oly_row_blocks){.n = last->chain, .kind = last->chained_by, .turns = MOST_TURNS, .device = devices};
+    bool sinks = ends_with_sink(plan, last);
+    if (sinks && leaves_threads(plan, last))
+        return OLY_OK;
+    *made = (oly_row_blocks){
+        .n = last->chain, .sinks = sinks, .kind = last->chained_by, .turns = MOST_TURNS, .device = devices};
     for (int d = 0; d < plan->n_devices; d++) {
         if (!oly_rows_of_steps(first, made->n, d, made->kind, &devices[d].rows))
             continue;
@@ -433,6 +458,40 @@ static void run_lookup(const row_block *b, const oly_plan *plan, const oly_step 
     oly_local_run(&t, from, all ? address(plan, b->base, &o[t.n_in]) : row_of(b, plan, &o[t.n_in]), NULL, 0, 0, 1);
 }
 
+/* The first block begins the result, and the others go on with it. */
+static void run_scatter(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    const oly_local_work *w = &s->local.device[b->device];
+    oly_local_task t = w->task;
+    oly_local_operand in[OLY_ROW_OPERANDS];
+    const void *from[OLY_ROW_OPERANDS];
+    void *out = address(plan, b->base, &o[t.n_in]);
+    memcpy(in, t.in, sizeof *in * (size_t)t.n_in);
+    t.in = in;
+    for (int k = 1; k < t.n_in; k++) {
+        from[k] = row_of(b, plan, &o[k]);
+        in[k].extent[0] = b->n;
+    }
+    from[0] = w->in[0].base < 0 ? NULL : address(plan, b->base, &o[0]);
+    if (b->first > 0) {
+        in[0] = t.out;
+        from[0] = out;
+        t.partial = false;
+    }
+    oly_local_run(&t, from, out, NULL, 0, 0, 1);
+}
+
+/* What the scatter begins with, before the first block. */
+static void run_fill(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    const oly_tile_work *w = &s->tile.device[b->device];
+    oly_tile_operand to = {.base = address(plan, b->base, o)};
+    if (b->first > 0)
+        return;
+    memcpy(to.stride, w->stores[0].stride, sizeof to.stride);
+    oly_tile_run(&s->tile.program, &w->box, NULL, &to, 0, 1);
+}
+
 static int operands_of(const oly_step *s, int device)
 {
     switch (s->kind) {
@@ -449,19 +508,20 @@ static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *
         const oly_step *s = &first[k];
         if (k >= begin)
             (s->kind == OLY_STEP_REDUCE  ? run_reduction
-             : s->kind == OLY_STEP_LOCAL ? run_lookup
+             : s->kind == OLY_STEP_LOCAL ? (oly_is_sink(s, b->device) ? run_scatter : run_lookup)
+             : s->begins_next            ? run_fill
                                          : run_tile)(b, plan, s, o);
         o += operands_of(s, b->device);
     }
 }
 
-void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
-                       oly_row_turns *turns)
+static void run_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
+                      oly_row_turns *turns)
 {
     const oly_row_blocks *chain = last->prepared->blocks;
     const oly_step *first = last - (chain->n - 1);
     row_block b = {.base = base, .chain = chain, .v = &chain->device[device], .device = device, .turn = -1};
-    place_block(&b, oly_row_blocks_backwards ? (int)(b.v->outer * b.v->ranges) - 1 - block : block);
+    place_block(&b, oly_row_blocks_backwards && !chain->sinks ? (int)(b.v->outer * b.v->ranges) - 1 - block : block);
     if (turns->in_order) {
         run_steps(&b, plan, first, turns->only, turns->only + 1);
         return;
@@ -471,4 +531,15 @@ void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *
     run_steps(&b, plan, first, 0, chain->n);
     if (chain->n_own)
         atomic_fetch_and(&turns->taken, ~(UINT64_C(1) << b.turn));
+}
+
+void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
+                       oly_row_turns *turns)
+{
+    const oly_row_blocks *chain = last->prepared->blocks;
+    const device_rows *v = &chain->device[device];
+    if (!chain->sinks)
+        run_block(base, plan, last, device, block, turns);
+    for (int k = 0; chain->sinks && k < v->outer * v->ranges; k++)
+        run_block(base, plan, last, device, k, turns);
 }

@@ -25,5 +25,6 @@ typedef struct oly_row_turns {
 void oly_row_turns_begin(void *const *base, const oly_plan *plan, const struct oly_row_blocks *r, oly_row_turns *turns);
 void oly_run_row_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
                        oly_row_turns *turns);
-extern bool oly_row_blocks_backwards; /* the last block comes first: for tests, as any order is right */
+extern bool
+    oly_row_blocks_backwards; /* the last block comes first: for tests, as any order is right; scatters come in order anyway */
 #endif

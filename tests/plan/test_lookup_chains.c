@@ -5,6 +5,7 @@
 #include "check_session.h"
 #include "core/facts.h"
 #include "core/optimisation.h"
+#include "device/workers.h"
 #include "plan/schedule/schedule.h"
 #include "run/device_counts.h"
 #include "run/row_blocks.h"
@@ -137,6 +138,25 @@ static void find(pool *v, const oly_array *in)
         add(v, oly_searchsorted(in[3], a->x, draw(2) ? "left" : "right"), a->has_k, false, true);
 }
 
+/* Writes into one of the tables, or a number, and reads it again. */
+static void write_into(pool *v, const oly_array *in)
+{
+    const value *at = any(v, true), *with = any(v, false), *back = any(v, true);
+    oly_array table = draw(2) ? in[1] : oly_full(draw(3), v->p->dtype, v->p->table), x = with->x, y;
+    for (int tries = 0; tries < 30 && (with->has_c || with->has_k != at->has_k || with->x == in[4]); tries++)
+        x = (with = any(v, false))->x;
+    if (with->has_c || with->has_k != at->has_k || draw(4) == 0)
+        x = oly_full(1 + draw(3), v->p->dtype);
+    switch (draw(5)) {
+    case 0: y = oly_at_add(table, OLY_INDEXES(at->x), x, .mode = draw(2) ? "clip" : "drop"); break;
+    case 1: y = oly_at_set(table, OLY_INDEXES(at->x), x, .mode = draw(2) ? "clip" : "drop"); break;
+    case 2: y = oly_at_max(table, OLY_INDEXES(at->x), x); break;
+    case 3: y = oly_at_add(oly_full(0, v->p->dtype, v->p->table), OLY_INDEXES(at->x), x); break;
+    default: y = oly_at_add(oly_mul(table, 2), OLY_INDEXES(at->x), x);
+    }
+    add(v, oly_take(y, back->x, 0, mode()), back->has_k, false, false);
+}
+
 /* What reads other rows, or only some columns. */
 static void shift(pool *v)
 {
@@ -155,7 +175,9 @@ static oly_array compute(const program *p, const oly_array *in, oly_array first,
     add(&v, first, false, false, false);
     add(&v, in[0], true, false, true);
     for (int k = 6 + draw(10); k > 0; k--)
-        switch (draw(8)) {
+        switch (draw(10)) {
+        case 8:
+        case 9: write_into(&v, in); break;
         case 0:
         case 1:
         case 2: look_up(&v, in); break;
@@ -243,7 +265,9 @@ static void drawn_programs_have_the_same_bits(void **state)
     static char with[MOST], without[MOST];
     static const char *const splits[] = {"(x, y)", "(y, x)", "(x, y)", "x", "None"};
     const char *only = getenv("LOOKUPS");
-    int64_t chains[2] = {0, 0};
+    int64_t chains[2] = {0, 0}, scatters = 0;
+    const oly_optimisations lookups = (oly_optimisations)1 << OLY_OPTIMISATION_LOOKUP_CHAINS,
+                            sinks = (oly_optimisations)1 << OLY_OPTIMISATION_SCATTER_CHAINS;
     (void)state;
     for (int j = 0; j < PROGRAMS; j++)
         OLY_SCOPE
@@ -266,9 +290,15 @@ static void drawn_programs_have_the_same_bits(void **state)
                                 numbers(&p, split, 1, &p.n)};
             bool donates = draw(3) == 0;
             int64_t run = 0, others = 0;
-            oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_LOOKUP_CHAINS);
+            oly_optimisations before = oly_disable(lookups | sinks);
             size_t size = result_of(&p, in, donates, without, &others);
             oly_disable(before);
+            oly_disable(lookups);
+            assert_int_equal(result_of(&p, in, donates, with, &run), size);
+            oly_disable(before);
+            if (memcmp(with, without, size) != 0)
+                fail_msg("LOOKUPS=%llu differs with scatters", (unsigned long long)own);
+            scatters += run > others;
             for (int backwards = 0; backwards < 2; backwards++) {
                 oly_row_blocks_backwards = backwards;
                 assert_int_equal(result_of(&p, in, donates, with, &run), size);
@@ -283,6 +313,9 @@ static void drawn_programs_have_the_same_bits(void **state)
     if (!only && oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
         for (int columns = 0; columns < 2; columns++)
             assert_true(chains[columns] > PROGRAMS / 10);
+    if (!only && oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_SCATTER_CHAINS) &&
+        oly_workers_count() <= 2)
+        assert_true(scatters > PROGRAMS / 20);
 }
 
 /* -- what people write ------------------------------------------------------------------------------------------------------ */

@@ -414,7 +414,8 @@ oly_status oly_compose_bincount(oly_graph *g, int n_in, oly_node *const *in, con
     low[0] = index;
     OLY_TRY(oly_build_number(g, index->type.dtype, 0, &low[1]));
     OLY_TRY(oly_build_common_shape(g, 2, low));
-    OLY_TRY(oly_build_apply(g, OLY_OP_max, 2, low, &index)); /* negative numbers count as 0 */
+    if (!is_unsigned(values->type.dtype) || oly_dtype_size(values->type.dtype) == 8)
+        OLY_TRY(oly_build_apply(g, OLY_OP_max, 2, low, &index)); /* negative numbers count as 0 */
     index_params(&p, recipe, 0, 0, 1);
     return scatter(g, OLY_OP_scatter_add, zeros, 1, &index, one, &p, out);
 }

@@ -276,10 +276,27 @@ oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_
     return s;
 }
 
+/* Is it a scatter's updates, each of one element? */
+static bool are_single_updates(const oly_local_step *s, int k)
+{
+    return way_of(s->node) == OLY_LOCAL_WRITES && s->op != OLY_LOCAL_DYNAMIC_UPDATE && k == s->n_in - 1 &&
+           s->node->in[k]->type.rank == s->node->in[1]->type.rank;
+}
+
+/* Updates that are one number (counts) are read where that is. */
+static oly_status read_operand(oly_planner *p, oly_frame *f, oly_local_step *s, int k)
+{
+    oly_region r = oly_region_of_layout(&s->in[k]);
+    if (!are_single_updates(s, k))
+        return oly_read_array(p, f, s->node->in[k], &s->in[k], &s->reading[k]);
+    OLY_TRY(oly_read_operand(p, f, s->node->in[k], &r, &s->reading[k]));
+    return oly_constant_in_memory(p, f, s->in[k].mesh, &s->reading[k]);
+}
+
 oly_status oly_local_read_operands(oly_planner *p, oly_frame *f, oly_local_step *s)
 {
     for (int k = 0; k < s->node->n_in; k++)
-        OLY_TRY(oly_read_array(p, f, s->node->in[k], &s->in[k], &s->reading[k]));
+        OLY_TRY(read_operand(p, f, s, k));
     return OLY_OK;
 }
 
@@ -334,7 +351,7 @@ static oly_status begin_with_number(oly_planner *p, oly_frame *f, const oly_node
     if (!first.constant)
         return OLY_OK;
     for (int k = 1; k < n->n_in; k++)
-        OLY_TRY(oly_read_array(p, f, n->in[k], &s->in[k], &s->reading[k]));
+        OLY_TRY(read_operand(p, f, s, k));
     OLY_TRY(oly_settle(p, f, n, &s->out));
     int slot = oly_value_of(f, n)->slot;
     OLY_TRY(oly_fill(p, f, first.constant, n, &s->out, slot));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Steps as work on rows. See row_operands.h. */
 #include "plan/model/row_operands.h"
+#include <string.h>
 
 bool oly_looks_up(const oly_step *s, int device)
 {
@@ -8,6 +9,18 @@ bool oly_looks_up(const oly_step *s, int device)
         return false;
     oly_local_way way = oly_local_way_of(s->local.device[device].task.op);
     return way == OLY_LOCAL_READS || way == OLY_LOCAL_SEARCHES;
+}
+
+static bool scatters(const oly_step *s, int device)
+{
+    return s->kind == OLY_STEP_LOCAL && s->local.device[device].has_work &&
+           oly_local_way_of(s->local.device[device].task.op) == OLY_LOCAL_WRITES &&
+           s->local.device[device].task.op != OLY_LOCAL_DYNAMIC_UPDATE;
+}
+
+bool oly_is_sink(const oly_step *s, int device)
+{
+    return (s->kind == OLY_STEP_TILE && s->begins_next) || scatters(s, device);
 }
 
 /* The kept dimensions of a reduction of the last dimensions. */
@@ -41,7 +54,7 @@ bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind ki
         const oly_step *s = &steps[k];
         if (kind == OLY_ROWS_KEPT && s->kind == OLY_STEP_REDUCE)
             return s->reduce.device[device].has_work && kept_rows(&s->reduce.device[device], rows);
-        if (kind != OLY_ROWS_KEPT && oly_looks_up(s, device))
+        if (kind != OLY_ROWS_KEPT && (oly_looks_up(s, device) || (kind == OLY_ROWS_FIRST && scatters(s, device))))
             return lookup_rows(&s->local.device[device].task, kind == OLY_ROWS_LAST, rows);
     }
     return false;
@@ -169,8 +182,64 @@ static int of_lookup(const oly_local_work *w, const oly_rows *rows, oly_row_oper
     return t->n_in + 1;
 }
 
+/* The whole box, which any row may use. */
+static oly_row_operand sink_of(int cell, int64_t offset, const oly_local_operand *box, bool writes)
+{
+    const oly_rows none = {0};
+    oly_row_operand o = operand_of(cell, offset, box->stride, (int64_t)oly_dtype_size(box->dtype), &none, box->rank,
+                                   box->extent, writes);
+    o.whole = o.sink = true;
+    return o;
+}
+
+static bool is_one_element(const oly_local_operand *x)
+{
+    bool one = true;
+    for (int d = 0; d < x->rank; d++)
+        one = one && (x->stride[d] == 0 || x->extent[d] == 1);
+    return one;
+}
+
+/* Positions are visited in their order, so that the first dimension of the indexes may be divided. */
+static int of_scatter(const oly_local_work *w, const oly_rows *rows, oly_row_operand *operands)
+{
+    const oly_local_task *t = &w->task;
+    if (rows->columns || t->n_batch > 0 || w->scratch_base >= 0 || t->n_in > OLY_ROW_OPERANDS - 1)
+        return 0;
+    for (int k = 1; k < t->n_in; k++)
+        if (w->in[k].base < 0 || !has_rows(t->in[k].rank, t->in[k].extent, rows))
+            return 0;
+    bool begins = w->in[0].base >= 0;
+    for (int d = 0; d < t->in[0].rank; d++)
+        begins = begins && t->in[0].extent[d] > 0;
+    operands[0] =
+        begins ? sink_of(w->in[0].base, w->in[0].offset, &t->in[0], false) : sink_of(w->out_base, 0, &t->out, false);
+    for (int k = 1; k < t->n_in; k++)
+        operands[k] =
+            k == t->n_in - 1 && is_one_element(&t->in[k])
+                ? sink_of(w->in[k].base, w->in[k].offset, &t->in[k], false)
+                : operand_of(w->in[k].base, w->in[k].offset, t->in[k].stride, (int64_t)oly_dtype_size(t->in[k].dtype),
+                             rows, t->in[k].rank, t->in[k].extent, false);
+    operands[t->n_in] = sink_of(w->out_base, 0, &t->out, true);
+    return t->n_in + 1;
+}
+
+/* What the scatter after it begins with. */
+static int of_fill(const oly_tile_program *p, const oly_tile_work *w, oly_row_operand *operands)
+{
+    oly_local_operand box = {.dtype = (oly_dtype)p->store_dtype[0], .rank = w->box.rank};
+    memcpy(box.extent, w->box.extent, sizeof box.extent);
+    memcpy(box.stride, w->stores[0].stride, sizeof box.stride);
+    operands[0] = sink_of(w->stores[0].base, w->stores[0].offset, &box, true);
+    return 1;
+}
+
 int oly_row_operands_of(const oly_step *s, int device, const oly_rows *rows, oly_row_operand *operands)
 {
+    if (s->kind == OLY_STEP_TILE && s->begins_next)
+        return of_fill(&s->tile.program, &s->tile.device[device], operands);
+    if (scatters(s, device))
+        return of_scatter(&s->local.device[device], rows, operands);
     switch (s->kind) {
     case OLY_STEP_REDUCE: return of_reduction(&s->reduce.device[device], rows, operands);
     case OLY_STEP_LOCAL: return of_lookup(&s->local.device[device], rows, operands);

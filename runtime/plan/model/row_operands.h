@@ -18,7 +18,8 @@ typedef struct oly_row_operand {
     int64_t
         line; /* columns: the bytes that the strides of all other dimensions are multiples of; 0: there is only one number for each column */
     bool writes;
-    bool whole; /* any row may read any of it: what is looked up */
+    bool whole; /* any row may read any of it: what is looked up; or write any of it: */
+    bool sink;  /* what a scatter writes, what it begins with, and updates that are one number */
 } oly_row_operand;
 
 typedef struct oly_rows {
@@ -29,6 +30,9 @@ typedef struct oly_rows {
 
 /* Does the device read elements at positions known only at run time, one result for each (a gather, a search)? */
 bool oly_looks_up(const oly_step *s, int device);
+/* Does it write elements at such positions (a scatter)? Then rows come in order, one after the other, and it is the last step of its chain, or
+ * is what that step begins with filled before it (oly_step.begins_next)? */
+bool oly_is_sink(const oly_step *s, int device);
 /* The rows of steps that may be a chain, by the first of them that says: false if none does. */
 bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind kind, oly_rows *rows);
 int64_t oly_rows_count(const oly_rows *rows);

@@ -226,6 +226,8 @@ typedef struct oly_step {
     bool chained;            /* TILE, REDUCE, LOCAL: one of a chain of rows (schedule/row_chains.c) */
     int chain;               /* of its last step: how many steps it has; else 0 */
     oly_row_kind chained_by; /* and what its rows are */
+    bool
+        begins_next; /* TILE: it fills what the scatter after it, or after others like it, writes into or reads as updates */
     bool replicated; /* TILE, LOCAL, REDUCE, GEMM: devices with equal boxes compute the same from the same values */
     double work;     /* element-operations on this process: decides whether a call is small */
     const struct oly_prepared

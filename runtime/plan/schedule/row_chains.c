@@ -8,6 +8,10 @@
  * so that what has been looked up is used while it is in cache. Their rows are the first dimension of the positions (neighbours of
  * particles), or the last one (fields of an unstructured mesh: columns).
  *
+ * A chain may end with a scatter, whose positions or updates the others compute: its positions come in their order, so one thread computes
+ * the whole chain, which executors do where each device has one thread. Steps before the scatter that are a chain by themselves are marked, too, for
+ * those that do not.
+ *
  * The executor for CPUs does so (run/row_blocks.c); that for GPUs finds its chains itself (run/cuda/row_chains.c). Called by plan.c, after
  * fused_reductions.c and before memory is assigned. */
 #include "plan/schedule/schedule.h"
@@ -27,6 +31,7 @@ int64_t oly_row_chains_least = 1 << 21;
 
 typedef struct chain {
     oly_row_kind kind;
+    bool sinks; /* a scatter may be its last step */
     oly_rows rows;
     int n;                    /* steps */
     int n_operands, n_before; /* of all steps, and of those before the last */
@@ -40,6 +45,14 @@ static bool looks_up(const oly_plan *plan, const oly_step *s)
 {
     for (int d = 0; d < plan->n_devices; d++)
         if (oly_looks_up(s, d))
+            return true;
+    return false;
+}
+
+static bool is_sink(const oly_plan *plan, const oly_step *s)
+{
+    for (int d = 0; d < plan->n_devices; d++)
+        if (oly_is_sink(s, d))
             return true;
     return false;
 }
@@ -60,12 +73,19 @@ static bool has_work(const oly_step *s, int device)
 }
 
 /* Steps from k on that may join a chain, at most as many as it may have. */
-static int candidates(const oly_plan *plan, const oly_block *b, int k, oly_row_kind kind)
+static int candidates(const oly_plan *plan, const oly_block *b, int k, const chain *c)
 {
     int n = 0;
-    while (n < MOST_STEPS && k + n < b->n_steps && may_join(plan, &b->steps[k + n], kind))
+    while (n < MOST_STEPS && k + n < b->n_steps && !is_sink(plan, &b->steps[k + n]) &&
+           may_join(plan, &b->steps[k + n], c->kind))
         n++;
-    return n;
+    int last = n;
+    while (k + last < b->n_steps && b->steps[k + last].begins_next)
+        last++;
+    const oly_step *s = k + last < b->n_steps ? &b->steps[k + last] : NULL;
+    bool ends = c->sinks && last < MOST_STEPS && s && s->kind == OLY_STEP_LOCAL && is_sink(plan, s) && !s->exchange &&
+                !s->second && !s->awaited;
+    return ends ? last + 1 : n;
 }
 
 /* Does the new operand use what the others write, or they what it writes, only in the same rows? What is looked up may be another device's. */
@@ -76,7 +96,7 @@ static bool joins(const oly_plan *plan, const chain *c, const oly_row_operand *o
     for (int k = 0; k < c->n_before; k++) {
         const oly_row_operand *with = &c->operand[k];
         if (oly_cell_slot(plan, with->cell) == oly_cell_slot(plan, o->cell) && (with->writes || o->writes) &&
-            !oly_rows_match(&c->rows, with, o, o->offset - with->offset))
+            !(with->sink && o->sink) && !oly_rows_match(&c->rows, with, o, o->offset - with->offset))
             return false;
     }
     return true;
@@ -98,7 +118,7 @@ static bool add_step(const oly_plan *plan, chain *c, const oly_step *s, int devi
 
 static void find_chain(const oly_plan *plan, const oly_block *b, int k, int device, chain *c)
 {
-    int n = candidates(plan, b, k, c->kind);
+    int n = candidates(plan, b, k, c);
     c->n = c->n_operands = c->n_before = 0;
     if (!oly_rows_of_steps(&b->steps[k], n, device, c->kind, &c->rows) ||
         oly_rows_count(&c->rows) < (oly_row_chains_least > 1 ? LEAST_ROWS : 2))
@@ -189,7 +209,7 @@ static void keep(oly_plan *plan, const chain *c, int n, int begin, int end)
 /* How many steps from k on are a chain of this kind on all devices of this process that compute them; less than 2: none. */
 static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
 {
-    int n = candidates(plan, b, k, c->kind);
+    int n = candidates(plan, b, k, c);
     bool computes = false;
     for (int d = 0; d < plan->n_devices && n > 1; d++) {
         bool works = false;
@@ -220,7 +240,16 @@ static bool has_lookups(const oly_plan *plan, const oly_step *first, int n)
     return any;
 }
 
-/* The longest chain of any kind from k on; chains without lookups are by the rows that reductions keep. */
+/* The length of the chain that ends with a scatter; 0: there is none. */
+static int length_to_sink(const oly_plan *plan, const oly_block *b, int k)
+{
+    chain c = {.kind = OLY_ROWS_FIRST, .sinks = true};
+    bool enabled = oly_enabled(OLY_OPTIMISATION_SCATTER_CHAINS) && oly_facts_now()->one_memory;
+    int n = enabled ? length_at(plan, b, k, &c) : 0;
+    return n > 1 && b->steps[k + n - 1].kind == OLY_STEP_LOCAL && is_sink(plan, &b->steps[k + n - 1]) ? n : 0;
+}
+
+/* The longest chain of any kind from k on, without a scatter; chains without lookups are by the rows that reductions keep. */
 static int longest_at(const oly_plan *plan, const oly_block *b, int k, oly_row_kind *kind)
 {
     int longest = 0;
@@ -237,29 +266,78 @@ static int longest_at(const oly_plan *plan, const oly_block *b, int k, oly_row_k
     return longest;
 }
 
-static void chain_at(oly_plan *plan, const oly_block *b, int k)
+static void make_chain(oly_plan *plan, const oly_block *b, int k, int n, oly_row_kind kind)
 {
     oly_step *first = &b->steps[k];
-    oly_row_kind kind;
-    if (first->chained || candidates(plan, b, k, OLY_ROWS_LAST) < 2 ||
-        first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
-        return;
-    int n = longest_at(plan, b, k, &kind);
-    if (n < 2)
-        return;
     for (int j = 0; j < n; j++)
         first[j].chained = true;
     first[n - 1].chain = n;
     first[n - 1].chained_by = kind;
     for (int d = 0; d < plan->n_devices; d++)
         if (has_work(first, d)) {
-            chain c = {.kind = kind};
+            chain c = {.kind = kind, .sinks = is_sink(plan, &first[n - 1])};
             find_chain(plan, b, k, d, &c);
             keep(plan, &c, n, first->number, first[n - 1].number);
         }
 }
 
+static bool is_slot_of(const oly_plan *plan, int cell, int slot)
+{
+    return cell >= 0 && oly_cell_slot(plan, cell) == slot;
+}
+
+/* Is the slot what a device's scatter writes, or its updates? */
+static bool is_used_by(const oly_plan *plan, const oly_local_work *scatter, int slot)
+{
+    return is_slot_of(plan, scatter->out_base, slot) ||
+           is_slot_of(plan, scatter->in[scatter->task.n_in - 1].base, slot);
+}
+
+/* Does the step fill memory that the scatter after it, or after others that do so, begins with, on all devices? */
+static bool begins_next(const oly_plan *plan, const oly_block *b, int k)
+{
+    const oly_step *fill = &b->steps[k], *scatter = fill + 1;
+    const oly_step *end = b->steps + b->n_steps;
+    bool any = false;
+    if (fill->kind != OLY_STEP_TILE || fill->tile.program.n_loads > 0 || fill->tile.program.n_stores != 1)
+        return false;
+    while (scatter < end && scatter->kind == OLY_STEP_TILE && scatter->tile.program.n_loads == 0)
+        scatter++;
+    if (scatter == end || scatter->kind != OLY_STEP_LOCAL)
+        return false;
+    for (int d = 0; d < plan->n_devices; d++) {
+        if (!fill->tile.device[d].has_work)
+            continue;
+        if (!oly_is_sink(scatter, d) ||
+            !is_used_by(plan, &scatter->local.device[d], oly_cell_slot(plan, fill->tile.device[d].stores[0].base)))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static void chain_at(oly_plan *plan, const oly_block *b, int k)
+{
+    oly_step *first = &b->steps[k];
+    const chain any = {.kind = OLY_ROWS_LAST, .sinks = true};
+    oly_row_kind kind;
+    if (first->chained || candidates(plan, b, k, &any) < 2 ||
+        first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
+        return;
+    int n = longest_at(plan, b, k, &kind), to_sink = length_to_sink(plan, b, k);
+    if (n > 1)
+        make_chain(plan, b, k, n, kind);
+    if (to_sink > n)
+        make_chain(plan, b, k, to_sink, OLY_ROWS_FIRST);
+}
+
+static void mark_fills(oly_plan *plan, const oly_block *b, int k)
+{
+    b->steps[k].begins_next = begins_next(plan, b, k);
+}
+
 void oly_chain_rows(oly_plan *plan)
 {
+    oly_for_steps(plan, plan->main, mark_fills);
     oly_for_steps(plan, plan->main, chain_at);
 }
