@@ -489,6 +489,7 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     for (int64_t k = begin; k < end;) {
         int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
+        oly_positions_fetch(&positions, k + n, n < end - k - n ? n : end - k - n);
         if (dense == 1 && look_up(&positions, k, n, bytes, to, in[0])) {
             k += n;
             continue;

@@ -278,6 +278,29 @@ static inline bool oly_positions_follow(const oly_positions *p, int64_t k, int64
     return here;
 }
 
+/* -- fetching ahead --------------------------------------------------------------------------------------------------- */
+
+enum { OLY_WORTH_FETCHING = 64, OLY_CACHE_LINE = 64 }; /* positions; bytes */
+
+/* Memory that is needed soon, but long after what is before it, so that processors do not fetch it by themselves. */
+static inline void oly_fetch_lines(const char *from, int64_t bytes)
+{
+    for (int64_t b = 0; b < bytes; b += OLY_CACHE_LINE)
+        __builtin_prefetch(from + b, 0);
+}
+
+/* The indexes of n positions from k on, if they are enough and side by side. */
+static inline void oly_positions_fetch(const oly_positions *p, int64_t k, int64_t n)
+{
+    for (int a = 0; a < p->n_axes && n >= OLY_WORTH_FETCHING; a++) {
+        const oly_index_axis *x = &p->axis[a];
+        int64_t bytes = x->at->dtype == OLY_INT64 ? 8 : 4;
+        if (x->step == 1)
+            oly_fetch_lines((const char *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k) * bytes,
+                            n * bytes);
+    }
+}
+
 /* -- windows --------------------------------------------------------------------------------------------------------- */
 
 /* The window's dimensions, merged where evenly spaced; always at least one. `count`: rows along the last one. */

@@ -703,27 +703,6 @@ static bool add_one_number(const oly_local_task *t, const oly_positions *p, int6
     return true;
 }
 
-enum { WORTH_FETCHING = 64 }; /* positions */
-
-/* Memory that is needed soon, but long after what is before it, so that processors do not fetch it by themselves. */
-static void fetch_lines(const char *from, int64_t bytes)
-{
-    for (int64_t b = 0; b < bytes; b += LINE)
-        __builtin_prefetch(from + b, 0);
-}
-
-/* The indexes of n positions from k on. */
-static void fetch_indexes(const oly_positions *p, int64_t k, int64_t n)
-{
-    for (int a = 0; a < p->n_axes; a++) {
-        const oly_index_axis *x = &p->axis[a];
-        int64_t bytes = x->at->dtype == OLY_INT64 ? 8 : 4;
-        if (x->step == 1)
-            fetch_lines((const char *)x->base + oly_local_offset(p->rank, p->extent, x->at->stride, -1, k) * bytes,
-                        n * bytes);
-    }
-}
-
 void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                    int chunk, int n_chunks)
 {
@@ -769,10 +748,9 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
             continue;
         int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         int64_t next = n < end - k - n ? n : end - k - n;
-        if (next >= WORTH_FETCHING)
-            fetch_indexes(&positions, k + n, next);
-        if (next >= WORTH_FETCHING && step == 1 && single)
-            fetch_lines(from + n * bytes, next * bytes);
+        oly_positions_fetch(&positions, k + n, next);
+        if (next >= OLY_WORTH_FETCHING && step == 1 && single)
+            oly_fetch_lines(from + n * bytes, next * bytes);
         if (single && sums && rows > 1 && ascend(rows, offset)) {
             sums(rows, offset, which, to, from, step);
             continue;
