@@ -15,15 +15,21 @@ enum {
 };
 
 static const oly_local_table *table = &oly_local_base;
+static oly_sparse_function *sparse = oly_sparse_run_base;
 
 void oly_local_choose(const char *isa)
 {
     table = &oly_local_base;
+    sparse = oly_sparse_run_base;
 #ifdef __x86_64__
-    if (!strcmp(isa, "avx2"))
+    if (!strcmp(isa, "avx2")) {
         table = &oly_local_avx2;
-    if (!strcmp(isa, "avx512"))
+        sparse = oly_sparse_run_avx2;
+    }
+    if (!strcmp(isa, "avx512")) {
         table = &oly_local_avx512;
+        sparse = oly_sparse_run_avx512;
+    }
 #else
     (void)isa;
 #endif
@@ -33,6 +39,11 @@ void oly_local_run(const oly_local_task *t, const void *const *in, void *out, vo
                    int n_chunks)
 {
     table->run[t->op](t, in, out, scratch, phase, chunk, n_chunks);
+}
+
+bool oly_sparse_run(const oly_sparse_task *t)
+{
+    return sparse(t);
 }
 
 /* -- kinds of work --------------------------------------------------------------------------------------------------- */

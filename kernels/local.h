@@ -124,5 +124,16 @@ int oly_local_chunks(const oly_local_task *t, int phase);
 bool oly_local_chunks_read_all(const oly_local_task *t);
 void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
                    int n_chunks);
+/* y[row[k] - low] += value[k] * x[column[k]], k < n, in order, rounded after each operation. */
+typedef struct oly_sparse_task {
+    oly_dtype dtype; /* float32 or float64 */
+    int64_t n;
+    const int32_t *row, *column;
+    const void *value, *x;
+    void *y;
+    int64_t low, high, n_x; /* of the rows that y has; of x */
+} oly_sparse_task;
+/* False: nothing is done, since rows do not ascend or are short, or an index is outside. */
+bool oly_sparse_run(const oly_sparse_task *t);
 double oly_local_work_of(const oly_local_task *t); /* approximate element-operations */
 #endif

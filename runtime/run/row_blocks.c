@@ -8,6 +8,7 @@
 #include "run/compiled_groups.h"
 #include "run/device_counts.h"
 #include "run/prepare_cpu.h"
+#include "run/sparse_rows.h"
 #include <sched.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ typedef struct device_rows {
     int64_t below;         /* rows for each index of it */
     int n_operands;
     const oly_row_operand *operand;
+    oly_sparse_rows sparse; /* what the chain ends with */
 } device_rows;
 
 typedef struct oly_row_blocks {
@@ -146,9 +148,11 @@ static oly_status list_operands(oly_plan *plan, const oly_step *steps, int n, in
     oly_row_operand *all = OLY_ARENA_NEW(&plan->arena, oly_row_operand, n * OLY_ROW_OPERANDS);
     if (!all)
         return oly_out_of_memory(0, "a program");
+    int each[OLY_ROW_STEPS];
     for (int i = 0; i < n; i++)
-        v->n_operands += oly_row_operands_of(&steps[i], device, &v->rows, all + v->n_operands);
+        v->n_operands += each[i] = oly_row_operands_of(&steps[i], device, &v->rows, all + v->n_operands);
     v->operand = all;
+    v->sparse = oly_sparse_rows_of(steps, n, device, each);
     return OLY_OK;
 }
 
@@ -515,6 +519,27 @@ static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *
     }
 }
 
+/* The end of a chain that multiplies a sparse matrix with a vector, after the first block; false: nothing is done. */
+static bool multiply_sparse(const row_block *b, const oly_plan *plan, const oly_step *first)
+{
+    const oly_sparse_rows *r = &b->v->sparse;
+    const oly_row_operand *o = b->v->operand;
+    const oly_local_operand *x = &first[r->lookup].local.device[b->device].task.in[0],
+                            *y = &first[b->chain->n - 1].local.device[b->device].task.out;
+    if (!takes_turns(b, plan, &o[r->gathered]) || !takes_turns(b, plan, &o[r->product]))
+        return false;
+    return oly_sparse_run(&(oly_sparse_task){.dtype = y->dtype,
+                                             .n = b->n,
+                                             .row = (const int32_t *)(const void *)row_of(b, plan, &o[r->row]),
+                                             .column = (const int32_t *)(const void *)row_of(b, plan, &o[r->column]),
+                                             .value = row_of(b, plan, &o[r->value]),
+                                             .x = address(plan, b->base, &o[r->x]),
+                                             .y = address(plan, b->base, &o[r->out]),
+                                             .low = y->origin[0],
+                                             .high = y->origin[0] + y->extent[0],
+                                             .n_x = x->extent[0]});
+}
+
 static void run_block(void *const *base, const oly_plan *plan, const oly_step *last, int device, int block,
                       oly_row_turns *turns)
 {
@@ -528,7 +553,10 @@ static void run_block(void *const *base, const oly_plan *plan, const oly_step *l
     }
     if (chain->n_own)
         b.turn = take_turn(turns, chain->turns);
-    run_steps(&b, plan, first, 0, chain->n);
+    int end = b.first > 0 && b.v->sparse.lookup >= 0 ? b.v->sparse.lookup : chain->n;
+    run_steps(&b, plan, first, 0, end);
+    if (end < chain->n && !multiply_sparse(&b, plan, first))
+        run_steps(&b, plan, first, end, chain->n);
     if (chain->n_own)
         atomic_fetch_and(&turns->taken, ~(UINT64_C(1) << b.turn));
 }

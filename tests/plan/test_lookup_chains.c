@@ -318,6 +318,52 @@ static void drawn_programs_have_the_same_bits(void **state)
         assert_true(scatters > PROGRAMS / 20);
 }
 
+/* -- sparse matrices ---------------------------------------------------------------------------------------------------------- */
+
+/* Sums over the elements of each row of values times a vector's elements: in[0] vector, in[1] columns, in[2] values, in[3] rows. */
+static void sparse_product(const oly_array *in, oly_array *out, void *user)
+{
+    const int64_t *rows = user;
+    out[0] = oly_segment_sum(oly_mul(in[2], oly_take(in[0], in[1], 0, "clip")), in[3], *rows);
+}
+
+/* Rows of 1 to 30 elements in order, some empty, or in none; some rows or columns outside. */
+static void sparse_products_have_the_same_bits(void **state)
+{
+    enum { N = 20000, X = 700 };
+    static int32_t column[N], row[N];
+    static char bytes[2][MOST];
+    (void)state;
+    for (int j = 0; j < 24; j++)
+        OLY_SCOPE
+        {
+            seed = (uint64_t)j * 17 + 3;
+            oly_dtype dtype = draw(2) ? OLY_FLOAT32 : OLY_FLOAT64;
+            int kind = draw(4), at = kind == 3 ? -3 : 0, longest = 1 + draw(30);
+            for (int k = 0; k < N; k++) {
+                at += draw(longest) == 0 ? 1 + draw(2) : 0;
+                row[k] = kind == 2 && draw(500) == 0 ? draw(at + 1) : at;
+                column[k] = draw(X) + (kind == 1 && draw(2000) == 0 ? X : 0);
+            }
+            int64_t rows = at + 1 - (kind == 3 ? 40 : 0);
+            oly_array in[4] = {
+                oly_random_normal(oly_random_key(j), dtype, X), oly_from_host(column, OLY_INT32, 1, (int64_t[]){N}),
+                oly_random_normal(oly_random_key(j + 1), dtype, N), oly_from_host(row, OLY_INT32, 1, (int64_t[]){N})};
+            size_t size = 0;
+            for (int with = 0; with < 2; with++) {
+                oly_array out[1] = {NULL};
+                oly_optimisations before =
+                    oly_disable(with ? 0 : (oly_optimisations)1 << OLY_OPTIMISATION_SCATTER_CHAINS);
+                oly_fn f = oly_jit(sparse_product, 4, 1, .user = &rows);
+                assert_int_equal(oly_call_arrays(f, 4, in, 1, out), OLY_OK);
+                oly_disable(before);
+                size = check_bytes_of(1, out, bytes[with], MOST);
+            }
+            if (memcmp(bytes[0], bytes[1], size) != 0)
+                fail_msg("sparse product %d differs", j);
+        }
+}
+
 /* -- what people write ------------------------------------------------------------------------------------------------------ */
 
 /* Forces of neighbours: x [n, 3], neighbours [n, k]. */
@@ -482,6 +528,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(sparse_products_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(loops_are_run_once_for_all, open_with_chains, close_with_chains),

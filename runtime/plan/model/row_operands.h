@@ -6,7 +6,7 @@
 #define OLY_PLAN_MODEL_ROW_OPERANDS_H
 #include "plan/model/steps.h"
 
-enum { OLY_ROW_OPERANDS = 32 }; /* the most of a step */
+enum { OLY_ROW_STEPS = 20, OLY_ROW_OPERANDS = 32 }; /* the most of a chain, and of a step */
 
 typedef struct oly_row_operand {
     int cell;

@@ -21,7 +21,6 @@
 #include "plan/schedule/fused_groups.h"
 
 enum {
-    MOST_STEPS = 20,
     LONG_ROW = 64,            /* elements: shorter ones are not worth it */
     MOST_ROW_BYTES = 1 << 19, /* that the steps use of one row: more do not stay in cache */
     LEAST_ROWS = 32,          /* so that there is work for threads; 2 where tests ask for chains of small arrays */
@@ -35,8 +34,8 @@ typedef struct chain {
     oly_rows rows;
     int n;                    /* steps */
     int n_operands, n_before; /* of all steps, and of those before the last */
-    oly_row_operand operand[MOST_STEPS * OLY_ROW_OPERANDS];
-    int8_t step[MOST_STEPS * OLY_ROW_OPERANDS]; /* whose operand it is */
+    oly_row_operand operand[OLY_ROW_STEPS * OLY_ROW_OPERANDS];
+    int8_t step[OLY_ROW_STEPS * OLY_ROW_OPERANDS]; /* whose operand it is */
 } chain;
 
 /* -- which steps --------------------------------------------------------------------------------------------------------- */
@@ -76,15 +75,15 @@ static bool has_work(const oly_step *s, int device)
 static int candidates(const oly_plan *plan, const oly_block *b, int k, const chain *c)
 {
     int n = 0;
-    while (n < MOST_STEPS && k + n < b->n_steps && !is_sink(plan, &b->steps[k + n]) &&
+    while (n < OLY_ROW_STEPS && k + n < b->n_steps && !is_sink(plan, &b->steps[k + n]) &&
            may_join(plan, &b->steps[k + n], c->kind))
         n++;
     int last = n;
     while (k + last < b->n_steps && b->steps[k + last].begins_next)
         last++;
     const oly_step *s = k + last < b->n_steps ? &b->steps[k + last] : NULL;
-    bool ends = c->sinks && last < MOST_STEPS && s && s->kind == OLY_STEP_LOCAL && is_sink(plan, s) && !s->exchange &&
-                !s->second && !s->awaited;
+    bool ends = c->sinks && last < OLY_ROW_STEPS && s && s->kind == OLY_STEP_LOCAL && is_sink(plan, s) &&
+                !s->exchange && !s->second && !s->awaited;
     return ends ? last + 1 : n;
 }
 
@@ -322,7 +321,7 @@ static void chain_at(oly_plan *plan, const oly_block *b, int k)
     const chain any = {.kind = OLY_ROWS_LAST, .sinks = true};
     oly_row_kind kind;
     if (first->chained || candidates(plan, b, k, &any) < 2 ||
-        first->work * MOST_STEPS * 4 < (double)oly_row_chains_least)
+        first->work * OLY_ROW_STEPS * 4 < (double)oly_row_chains_least)
         return;
     int n = longest_at(plan, b, k, &kind), to_sink = length_to_sink(plan, b, k);
     if (n > 1)
