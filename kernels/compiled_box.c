@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boxes as calls of machine code (machine_code.h): dimensions are merged as in cpu/tile.c, and a chunk is some rows, or a
- * part of a row. Called by runtime/run/compiled_groups.c. */
+ * part of a row. Rows go along the last dimension, unless that is short or operands are apart there: then along the one that takes least,
+ * since the order of elements does not matter. Called by runtime/run/compiled_groups.c. */
 #include "machine_code.h"
 #include "table.h"
 #include <string.h>
 
-enum { SHORTEST_ROW = 8, MULTIPLE = 64 };
+enum {
+    LONG_ROW = 64, /* along which rows go if nothing is apart there */
+    MULTIPLE = 64,
+    CACHE_BYTES = 1 << 14, /* that pieces of rows use of L1, and */
+    LINE = 64
+};
+/* About how many cycles: */
+static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, APART = 1.3, FAR_APART = 4;
 
 /* -- merging ------------------------------------------------------------------------------------------------------------------ */
 
@@ -58,19 +66,110 @@ static void take_one(const oly_tile_program *p, oly_code_box *b)
         b->stride[k][0] = k < b->n_memory ? element_of(p, k) : 1;
 }
 
-/* Are elements adjacent along rows, or one for the whole row? */
-static bool find_form(const oly_tile_program *p, const oly_code_box *b, oly_code_form *form)
+/* -- the dimension of rows ------------------------------------------------------------------------------------------------- */
+
+static bool is_store(const oly_tile_program *p, const oly_code_box *b, int operand)
 {
-    *form = (oly_code_form){{0, 0}};
-    for (int k = 0; k < b->n_operands; k++) {
-        int64_t stride = b->stride[k][b->rank - 1];
-        bool store = k >= p->n_loads && k < b->n_memory;
-        if (stride == 0 && !store)
-            form->scalar[k / 64] |= (uint64_t)1 << k % 64;
-        else if (stride != (k < b->n_memory ? element_of(p, k) : 1))
+    return operand >= p->n_loads && operand < b->n_memory;
+}
+
+/* Elements of the operand along a dimension: are they apart? */
+static bool is_apart(const oly_tile_program *p, const oly_code_box *b, int operand, int d)
+{
+    int64_t stride = b->stride[operand][d];
+    return stride != element_of(p, operand) && (stride != 0 || is_store(p, b, operand));
+}
+
+static bool is_any_apart(const oly_tile_program *p, const oly_code_box *b, int d)
+{
+    for (int k = 0; k < b->n_memory; k++)
+        if (is_apart(p, b, k, d))
+            return true;
+    return false;
+}
+
+/* Do counters stand still or count one by one? */
+static bool counts(const oly_code_box *b, int d)
+{
+    for (int k = b->n_memory; k < b->n_operands; k++)
+        if (b->stride[k][d] != 0 && b->stride[k][d] != 1)
             return false;
-    }
     return true;
+}
+
+/* About what rows along a dimension take. */
+static double cost_of(const oly_tile_program *p, const oly_code_box *b, int d)
+{
+    double rows = 1, vector = OPERATION * p->n_instructions;
+    int widest = 1;
+    for (int k = 0; k < b->n_memory; k++)
+        widest = element_of(p, k) > widest ? element_of(p, k) : widest;
+    int lanes = 32 / widest;
+    for (int k = 0; k < b->n_memory; k++) {
+        int64_t stride = b->stride[k][d];
+        if (is_apart(p, b, k, d))
+            vector += lanes * (stride > LINE || stride < -LINE ? FAR_APART : APART);
+        else if (stride != 0)
+            vector += NEXT_TO;
+    }
+    for (int e = 0; e < b->rank; e++)
+        rows *= e == d ? 1 : (double)b->extent[e];
+    return rows * (ROW + ROW_OPERAND * b->n_operands + vector * (double)((b->extent[d] + lanes - 1) / lanes));
+}
+
+/* The others keep their order. */
+static void move_to_end(oly_code_box *b, int d)
+{
+    for (; d < b->rank - 1; d++) {
+        int64_t extent = b->extent[d];
+        b->extent[d] = b->extent[d + 1];
+        b->extent[d + 1] = extent;
+        for (int k = 0; k < b->n_operands; k++) {
+            int64_t stride = b->stride[k][d];
+            b->stride[k][d] = b->stride[k][d + 1];
+            b->stride[k][d + 1] = stride;
+        }
+    }
+}
+
+static void choose_row(const oly_tile_program *p, oly_code_box *b)
+{
+    int last = b->rank - 1, best = -1;
+    double least = 0;
+    if (b->rank == 1 || (b->extent[last] >= LONG_ROW && counts(b, last) && !is_any_apart(p, b, last)))
+        return;
+    for (int d = 0; d < b->rank; d++) {
+        double cost = counts(b, d) ? cost_of(p, b, d) : 0;
+        if (cost > 0 && (best < 0 || cost < least)) {
+            best = d;
+            least = cost;
+        }
+    }
+    if (best >= 0)
+        move_to_end(b, best);
+}
+
+/* Which operands are one element for the whole row, and which are apart along it. Of those, lines are used again by the rows beside. */
+static bool find_form(const oly_tile_program *p, oly_code_box *b, oly_code_form *form)
+{
+    int last = b->rank - 1;
+    int64_t lines = 0;
+    memset(form, 0, sizeof *form);
+    for (int k = 0; k < b->n_operands; k++) {
+        int64_t stride = b->stride[k][last];
+        if (stride == 0 && !is_store(p, b, k)) {
+            form->scalar[k / 64] |= (uint64_t)1 << k % 64;
+        } else if (k < b->n_memory && is_apart(p, b, k, last)) {
+            if (stride == 0)
+                return false;
+            form->strided[k / 64] |= (uint64_t)1 << k % 64;
+            lines += stride < LINE && stride > -LINE ? stride < 0 ? -stride : stride : LINE;
+        }
+    }
+    b->piece = b->extent[last];
+    if (lines > 0 && b->rank > 1 && b->piece * lines > CACHE_BYTES)
+        b->piece = CACHE_BYTES / lines > MULTIPLE ? CACHE_BYTES / lines / MULTIPLE * MULTIPLE : MULTIPLE;
+    return counts(b, last);
 }
 
 bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
@@ -104,8 +203,7 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
     }
     if (b->rank == 0)
         take_one(p, b);
-    if (b->rank > 1 && b->extent[b->rank - 1] < SHORTEST_ROW)
-        return false;
+    choose_row(p, b);
     return find_form(p, b, form);
 }
 
@@ -141,6 +239,7 @@ static void run_rows(running *r, int64_t row, int64_t n, int64_t from, int64_t t
             offset += at[d] * b->stride[k][d];
         r->call.at[k] = (char *)((uintptr_t)b->base[k] + (uintptr_t)offset);
         r->call.step[k] = b->rank > 1 ? b->stride[k][b->rank - 2] : 0;
+        r->call.stride[k] = b->stride[k][b->rank - 1];
     }
     r->code(&r->call);
 }
@@ -169,8 +268,8 @@ void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_til
         int64_t from = part_at(n, part, parts), to = part_at(n, part + 1, parts);
         if (parts == 1)
             count = end - row < together - row % together ? end - row : together - row % together;
-        if (from < to)
-            run_rows(&r, row, count, from, to);
+        for (int64_t at = from; at < to; at += b->piece)
+            run_rows(&r, row, count, at, at + b->piece < to ? at + b->piece : to);
         unit += count;
     }
 }

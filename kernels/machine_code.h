@@ -14,17 +14,20 @@
 
 /* What code depends on besides the program's instructions (constants are no part of it). */
 typedef struct oly_code_form {
-    uint64_t scalar[2]; /* bit k: operand k is one element for a whole row; operands: loads, stores, counters */
+    uint64_t scalar[2];  /* bit k: operand k is one element for a whole row; operands: loads, stores, counters */
+    uint64_t strided[2]; /* bit k: the elements of operand k, a load or store, are apart (or go backwards) along rows */
 } oly_code_form;
 
 /* What code is called with: rows of n elements. Code changes `rows` and `at`. */
 typedef struct oly_code_call {
     int64_t n, whole; /* elements of a row; those in whole vectors */
+    int64_t rest;     /* n - whole */
     uint64_t tail;    /* bit k: element `whole` + k exists */
     int64_t rows;
-    const void *common;              /* oly_code_common */
-    char *at[OLY_CODE_OPERANDS];     /* first element of the row; of a counter: its value there */
-    int64_t step[OLY_CODE_OPERANDS]; /* added to `at` after each row */
+    const void *common;                /* oly_code_common */
+    char *at[OLY_CODE_OPERANDS];       /* first element of the row; of a counter: its value there */
+    int64_t step[OLY_CODE_OPERANDS];   /* added to `at` after each row */
+    int64_t stride[OLY_CODE_OPERANDS]; /* of strided ones: bytes from one element of the row to the next */
     uint64_t constant[OLY_CODE_CONSTANTS];
 } oly_code_call;
 typedef void oly_code(oly_code_call *call);
@@ -54,7 +57,8 @@ static inline void oly_code_set_length(oly_code_call *call, const oly_code_outli
 {
     call->n = n;
     call->whole = n & -(int64_t)outline->lanes;
-    call->tail = ((uint64_t)1 << (n - call->whole)) - 1;
+    call->rest = n - call->whole;
+    call->tail = ((uint64_t)1 << call->rest) - 1;
 }
 static inline void oly_code_set_constants(oly_code_call *call, const oly_code_outline *outline,
                                           const oly_tile_program *program)
@@ -66,17 +70,19 @@ static inline void oly_code_set_constants(oly_code_call *call, const oly_code_ou
 /* A box as rows of rows: what is the same for all chunks. */
 typedef struct oly_code_box {
     int rank, n_operands, n_memory; /* n_memory: loads and stores, which come first */
+    int64_t piece;                  /* elements of a row that are computed in all rows around it before the next ones */
     int64_t extent[OLY_MAX_RANK];
     int64_t stride[OLY_CODE_OPERANDS][OLY_MAX_RANK]; /* in bytes; of counters: of the value */
     char *base[OLY_CODE_OPERANDS];
 } oly_code_box;
-/* Merges dimensions. False: the interpreter must do it (an operand strided along rows, counters beyond 32 bits). */
+/* Merges dimensions, and chooses the one along which rows go. False: the interpreter must do it (counters beyond 32 bits or that skip
+ * numbers). */
 bool oly_code_prepare(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                       const oly_tile_operand *stores, oly_code_box *b, oly_code_form *form);
 /* Computes chunk `chunk` of `n_chunks`, as oly_tile_run. */
 void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
                   const oly_code_box *b, int chunk, int n_chunks);
-/* A box without counters that is one row of n elements; first[]: of loads, then of stores. */
+/* A box without counters and strides that is one row of n elements; first[]: of loads, then of stores. */
 void oly_code_run_row(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
                       char *const *first, int64_t n);
 #endif

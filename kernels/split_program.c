@@ -496,7 +496,7 @@ static void count_all(splitter *s, piece *q, oly_code_part *part)
 static void make_code(splitter *s, piece *q, oly_code_part *part, int number)
 {
     memset(q->taken, 0, sizeof q->taken);
-    q->form = (oly_code_form){{0, 0}};
+    q->form = (oly_code_form){{0, 0}, {0, 0}};
     q->program = (oly_tile_program){.instructions = q->instructions,
                                     .load_register = q->load_register,
                                     .load_dtype = q->load_dtype,
@@ -537,7 +537,7 @@ size_t oly_code_parts_write(const oly_tile_program *program, const oly_code_form
     memset(s.slot_of, -1, sizeof s.slot_of);
     memset(s.counter, -1, sizeof s.counter);
     parts->n_parts = parts->n_places = parts->n_slots = parts->slot_element = 0;
-    if (!name_values(&s))
+    if (form->strided[0] || form->strided[1] || !name_values(&s)) /* kernels take whole rows */
         return 0;
     int n_stages = find_stages(&s), gain = 0;
     for (int stage = 0; stage < n_stages && !s.failed; stage++)

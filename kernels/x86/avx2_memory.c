@@ -153,7 +153,7 @@ void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size,
 /* -- bools ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes, each widened: what is not zero is true. */
-static void bytes_to_bools(generator *g, int reg, x86_place bytes)
+void oly_avx2_bytes_to_bools(generator *g, int reg, x86_place bytes)
 {
     static const uint32_t widen[] = {[2] = X86_OP(1, 2, 0x30), [4] = X86_OP(1, 2, 0x31), [8] = X86_OP(1, 2, 0x32)};
     static const uint32_t greater[] = {[2] = X86_OP(1, 1, 0x65), [4] = X86_OP(1, 1, 0x66), [8] = X86_OP(1, 2, 0x37)};
@@ -174,30 +174,27 @@ void oly_avx2_bring_bools(generator *g, int reg, x86_place at)
         oly_avx2_move_rest(g, reg, at, 1, false);
         at = x86_register(reg);
     }
-    bytes_to_bools(g, reg, at);
+    oly_avx2_bytes_to_bools(g, reg, at);
 }
 
 void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at)
 {
     emit(g, SPREAD_BYTE, 0, 32, reg, 0, at);
-    bytes_to_bools(g, reg, x86_register(reg));
+    oly_avx2_bytes_to_bools(g, reg, x86_register(reg));
 }
 
-void oly_avx2_put_bools(generator *g, x86_place at, int from)
+int oly_avx2_bools_to_bytes(generator *g, int from)
 {
     int bytes = oly_x86_take(g, VECTORS), size = bool_bytes(g);
     if (size > 1)
         oly_avx2_resize(g, bytes, from, size, 1, true);
     emit(g, ABSOLUTE_BYTES, 0, vector_bytes(g, 1), bytes, 0, x86_register(size > 1 ? bytes : from)); /* of -1 */
-    if (g->rest)
-        oly_avx2_move_rest(g, bytes, at, 1, true);
-    else
-        oly_avx2_move_whole(g, bytes, at, g->lanes, true);
+    return bytes;
 }
 
 /* -- float16 and bfloat16 ------------------------------------------------------------------------------------------------------ */
 
-void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at)
+int oly_avx2_half(generator *g, int dtype, int reg)
 {
     int bytes = vector_bytes(g, 4), half = oly_x86_take(g, VECTORS);
     if (dtype == OLY_FLOAT16) {
@@ -206,9 +203,16 @@ void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at)
         emit_immediate(g, SHIFT_32, 0, bytes, RIGHT, half, x86_register(reg), 16);
         pack(g, X86_OP(1, 2, 0x2b), bytes, half, half);
     }
+    return half;
+}
+
+/* -- both ------------------------------------------------------------------------------------------------------------------------ */
+
+void oly_avx2_put_short(generator *g, x86_place at, int from, int element)
+{
     if (g->rest)
-        oly_avx2_move_rest(g, half, at, 2, true);
+        oly_avx2_move_rest(g, from, at, element, true);
     else
-        oly_avx2_move_whole(g, half, at, 2 * g->lanes, true);
+        oly_avx2_move_whole(g, from, at, element * g->lanes, true);
 }
 #endif

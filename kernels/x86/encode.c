@@ -143,6 +143,18 @@ void x86_subtract(x86_code *c, int reg, x86_place from)
 {
     add_general(c, true, 0x2b, reg, from);
 }
+void x86_add(x86_code *c, int reg, x86_place from)
+{
+    add_general(c, true, 0x03, reg, from);
+}
+void x86_multiply(x86_code *c, int reg, x86_place by)
+{
+    add_general(c, true, 0x0faf, reg, by);
+}
+void x86_address(x86_code *c, int reg, x86_place of)
+{
+    add_general(c, true, 0x8d, reg, of);
+}
 void x86_shift(x86_code *c, int reg, int bits)
 {
     add_general(c, true, 0xc1, bits < 0 ? 5 : 4, x86_register(reg));
@@ -166,6 +178,11 @@ void x86_test_bits(x86_code *c, x86_place memory, uint8_t bits)
 void x86_compare(x86_code *c, int reg, x86_place with)
 {
     add_general(c, true, 0x3b, reg, with);
+}
+void x86_compare_number(x86_code *c, x86_place memory, int32_t with)
+{
+    add_general(c, true, 0x81, 7, memory);
+    add_number(c, (uint32_t)with, 4);
 }
 void x86_count_down(x86_code *c, x86_place memory)
 {

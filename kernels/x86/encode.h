@@ -66,15 +66,25 @@ void x86_add_to_memory(x86_code *c, x86_place to, int from);
 void x86_and_number(x86_code *c, int reg, int32_t number);
 void x86_clear(x86_code *c, int reg);
 void x86_subtract(x86_code *c, int reg, x86_place from);
-void x86_shift(x86_code *c, int reg, int bits); /* to the left; negative: to the right, zeros come in */
+void x86_add(x86_code *c, int reg, x86_place from);
+void x86_multiply(x86_code *c, int reg, x86_place by);
+void x86_address(x86_code *c, int reg, x86_place of); /* the address, not what is there */
+void x86_shift(x86_code *c, int reg, int bits);       /* to the left; negative: to the right, zeros come in */
 void x86_set(x86_code *c, int reg, uint64_t number);
 void x86_test(x86_code *c, int reg);
 void x86_test_bits(x86_code *c, x86_place memory, uint8_t bits); /* of its lowest byte */
 void x86_compare(x86_code *c, int reg, x86_place with);
+void x86_compare_number(x86_code *c, x86_place memory, int32_t with);
 void x86_count_down(x86_code *c, x86_place memory);
 void x86_return(x86_code *c);
 
-typedef enum x86_condition { X86_BELOW = 2, X86_NOT_BELOW = 3, X86_ZERO = 4, X86_NOT_ZERO = 5 } x86_condition;
+typedef enum x86_condition {
+    X86_BELOW = 2,
+    X86_NOT_BELOW = 3,
+    X86_ZERO = 4,
+    X86_NOT_ZERO = 5,
+    X86_NOT_ABOVE = 6
+} x86_condition;
 /* Forward jumps return a place for x86_land; backward ones go to a position. */
 size_t x86_jump(x86_code *c, x86_condition condition);
 void x86_land(x86_code *c, size_t jump);

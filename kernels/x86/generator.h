@@ -133,6 +133,11 @@ void oly_x86_forget(generator *g);
 void oly_x86_bring(generator *g, int number, int reg);
 void oly_x86_put(generator *g, int operand, int value);
 x86_place oly_x86_call_field(size_t offset);
+/* Are the operand's elements apart along rows? */
+static inline bool is_strided(const generator *g, int operand)
+{
+    return g->form->strided[operand / 64] >> operand % 64 & 1;
+}
 /* Between float16 and float32 registers. */
 void oly_x86_widen_half(generator *g, int to, int from);
 void oly_x86_narrow_half(generator *g, int to, int from);
@@ -239,6 +244,11 @@ enum {
     LEFT = 6
 };
 
+/* -- strided.c --------------------------------------------------------------------------------------------------------------- */
+/* Loads or stores the elements of a vector, one by one. */
+void oly_x86_load_strided(generator *g, int reg, int operand, int element);
+void oly_x86_store_strided(generator *g, int reg, int operand, int element);
+
 /* -- avx2_memory.c ---------------------------------------------------------------------------------------------------------- */
 /* Before the code for the elements after the last whole vector. */
 void oly_avx2_start_rest(generator *g);
@@ -248,9 +258,13 @@ void oly_avx2_move_rest(generator *g, int reg, x86_place at, int element, bool s
 void oly_avx2_move_whole(generator *g, int reg, x86_place at, int bytes, bool store);
 void oly_avx2_bring_bools(generator *g, int reg, x86_place at);
 void oly_avx2_bring_scalar_bool(generator *g, int reg, x86_place at);
-void oly_avx2_put_bools(generator *g, x86_place at, int from);
-/* Stores a float32 vector as float16 or bfloat16, to which its elements are rounded already. */
-void oly_avx2_put_half(generator *g, int dtype, int reg, x86_place at);
+/* Bools from bytes, and a register of bytes from bools. */
+void oly_avx2_bytes_to_bools(generator *g, int reg, x86_place bytes);
+int oly_avx2_bools_to_bytes(generator *g, int from);
+/* A register of float16 or bfloat16, to which the elements of the float32 vector are rounded already. */
+int oly_avx2_half(generator *g, int dtype, int reg);
+/* Stores such a register, or one of bytes. */
+void oly_avx2_put_short(generator *g, x86_place at, int from, int element);
 /* Elements of a vector, numbers or bools, of another size: more bytes with their signs; fewer, their lower ones, into another
  * register. */
 void oly_avx2_resize(generator *g, int to, int from, int from_size, int to_size, bool bools);

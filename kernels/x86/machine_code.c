@@ -24,7 +24,8 @@ bool oly_code_knows(const oly_tile_instruction *c)
     return oly_x86_knows(&g, c);
 }
 
-static const uint8_t pointers[] = {RBX, RSI, R8, R9, R10, R11, R12, R13, R14, R15, RBP}; /* RBP: AVX-512 only */
+static const uint8_t pointers[] = {RBX, RSI, R8,  R9,  R10, R11,
+                                   R12, R13, R14, R15, RBP}; /* RBP: AVX-512 without strides only */
 static const uint8_t saved[] = {RBX, RBP, R12, R13, R14, R15};
 
 static bool is_scalar(const generator *g, int operand)
@@ -254,7 +255,8 @@ static void write_invariants(generator *g)
 
 static void write_pointers(generator *g)
 {
-    int next = 0, most = (int)sizeof pointers - is_avx2(g);
+    bool strides = g->form->strided[0] || g->form->strided[1];
+    int next = 0, most = (int)sizeof pointers - (is_avx2(g) || strides);
     for (int k = 0; k < g->n_operands; k++) {
         bool in_memory = k < g->program->n_loads + g->program->n_stores && !is_scalar(g, k);
         g->pointer[k] = in_memory && next < most ? (int8_t)pointers[next++] : -1;

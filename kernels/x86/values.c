@@ -166,13 +166,10 @@ static void bring_half(generator *g, int dtype, int reg, x86_place at)
     widen_half(g, dtype, reg, in_register ? x86_register(reg) : at, g->rest && !in_register ? TAIL_MASK : 0);
 }
 
-static void put_half(generator *g, int dtype, int reg, x86_place at)
+/* AVX-512: to memory, or a register. */
+static void narrow_half(generator *g, int dtype, int reg, x86_place at)
 {
-    int bytes = vector_bytes(g, 4), mask = g->rest ? TAIL_MASK : 0;
-    if (is_avx2(g)) {
-        oly_avx2_put_half(g, dtype, reg, at);
-        return;
-    }
+    int bytes = vector_bytes(g, 4), mask = g->rest && at.memory ? TAIL_MASK : 0;
     x86_vector narrow = {.bytes = (uint8_t)bytes, .mask = (uint8_t)mask, .last = at};
     if (dtype == OLY_FLOAT16) {
         narrow.op = FLOAT_TO_HALF;
@@ -186,6 +183,17 @@ static void put_half(generator *g, int dtype, int reg, x86_place at)
         narrow.immediate = -1;
     }
     x86_emit(&g->code, &narrow);
+}
+
+static void put_half(generator *g, int operand, int dtype, int reg)
+{
+    int half = is_avx2(g) ? oly_avx2_half(g, dtype, reg) : is_strided(g, operand) ? oly_x86_take(g, VECTORS) : -1;
+    if (!is_avx2(g))
+        narrow_half(g, dtype, reg, half < 0 ? row_element(g, operand, 2) : x86_register(half));
+    if (is_strided(g, operand))
+        oly_x86_store_strided(g, half, operand, 2);
+    else if (is_avx2(g))
+        oly_avx2_put_short(g, row_element(g, operand, 2), half, 2);
 }
 
 void oly_x86_widen_half(generator *g, int to, int from)
@@ -251,10 +259,25 @@ static void spread(generator *g, int reg, x86_place at, int element)
     emit(g, op[element], element == 8 && !is_avx2(g), vector_bytes(g, element), reg, 0, at);
 }
 
+static void bring_strided(generator *g, const value *v, int reg)
+{
+    bool is_mask = v->dtype == OLY_BOOL && !is_avx2(g);
+    int elements = is_mask ? oly_x86_take(g, VECTORS) : reg;
+    oly_x86_load_strided(g, elements, v->which, oly_element_bytes[v->dtype]);
+    if (is_mask)
+        bytes_to_mask(g, reg, elements);
+    else if (v->dtype == OLY_BOOL)
+        oly_avx2_bytes_to_bools(g, reg, x86_register(reg));
+    else if (is_widened(v->dtype))
+        widen_half(g, v->dtype, reg, x86_register(reg), 0);
+}
+
 void oly_x86_bring(generator *g, int number, int reg)
 {
     const value *v = &g->value[number];
-    if (v->home == IN_ROW) {
+    if (v->home == IN_ROW && is_strided(g, v->which)) {
+        bring_strided(g, v, reg);
+    } else if (v->home == IN_ROW) {
         x86_place at = row_element(g, v->which, oly_element_bytes[v->dtype]);
         if (v->dtype == OLY_BOOL && is_avx2(g))
             oly_avx2_bring_bools(g, reg, at);
@@ -279,24 +302,34 @@ void oly_x86_bring(generator *g, int number, int reg)
     }
 }
 
-static void put_bools(generator *g, int operand, int from)
+static int mask_to_bytes(generator *g, int from)
 {
-    x86_place at = row_element(g, operand, 1);
     int bytes = oly_x86_take(g, VECTORS);
     emit(g, X86_OP(2, 2, 0x28), 0, vector_bytes(g, 1), bytes, 0, x86_register(from));  /* -1 where true */
     emit(g, X86_OP(1, 2, 0x1c), 0, vector_bytes(g, 1), bytes, 0, x86_register(bytes)); /* |-1| */
-    move_vector(g, bytes, at, 1, true);
+    return bytes;
+}
+
+static void put_bools(generator *g, int operand, int from)
+{
+    int bytes = (is_avx2(g) ? oly_avx2_bools_to_bytes : mask_to_bytes)(g, from);
+    if (is_strided(g, operand))
+        oly_x86_store_strided(g, bytes, operand, 1);
+    else if (is_avx2(g))
+        oly_avx2_put_short(g, row_element(g, operand, 1), bytes, 1);
+    else
+        move_vector(g, bytes, row_element(g, operand, 1), 1, true);
 }
 
 void oly_x86_put(generator *g, int operand, int number)
 {
     int reg = oly_x86_source(g, number), dtype = g->value[number].dtype;
-    if (dtype == OLY_BOOL && is_avx2(g))
-        oly_avx2_put_bools(g, row_element(g, operand, 1), reg);
-    else if (dtype == OLY_BOOL)
+    if (dtype == OLY_BOOL)
         put_bools(g, operand, reg);
     else if (is_widened(dtype))
-        put_half(g, dtype, reg, row_element(g, operand, 2));
+        put_half(g, operand, dtype, reg);
+    else if (is_strided(g, operand))
+        oly_x86_store_strided(g, reg, operand, oly_element_bytes[dtype]);
     else
         move_vector(g, reg, row_element(g, operand, oly_element_bytes[dtype]), oly_element_bytes[dtype], true);
 }
@@ -404,7 +437,8 @@ x86_place oly_x86_operand(generator *g, int number, bool again)
 {
     const value *v = &g->value[number];
     int element = oly_element_bytes[v->dtype];
-    bool masked = g->rest && v->home == IN_ROW, broadcasts = v->home >= SCALAR && v->home <= COMMON;
+    bool masked = v->home == IN_ROW && (g->rest || is_strided(g, v->which)),
+         broadcasts = v->home >= SCALAR && v->home <= COMMON;
     if (v->reg >= 0 || v->dtype == OLY_BOOL || masked || element < 4 || (broadcasts && is_avx2(g)))
         return x86_register(oly_x86_source(g, number));
     if (v->home == IN_ROW && !again)

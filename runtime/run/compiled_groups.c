@@ -59,6 +59,7 @@ static uint64_t hash_of(const oly_tile_program *p, const oly_code_form *form)
     uint64_t hash = mix(
         mix((uint64_t)p->n_instructions << 32 | (uint64_t)p->n_loads << 16 | (uint64_t)p->n_stores, form->scalar[0]),
         form->scalar[1]);
+    hash = mix(mix(hash, form->strided[0]), form->strided[1]);
     for (int i = 0; i < p->n_instructions; i++) {
         uint64_t words[2];
         const oly_tile_instruction *c = &p->instructions[i];
@@ -315,9 +316,10 @@ static void count_run(entry *e)
     atomic_store_explicit(&n_runs, atomic_load_explicit(&n_runs, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-static bool is_row_without_counters(const oly_code_box *b)
+/* One row, without counters and strides? */
+static bool is_plain_row(const oly_code_box *b, const oly_code_form *form)
 {
-    return b->rank <= 1 && b->n_operands <= b->n_memory;
+    return b->rank <= 1 && b->n_operands <= b->n_memory && !form->strided[0] && !form->strided[1];
 }
 
 static void note(oly_group_known *known, const entry *e, const oly_code_box *b)
@@ -338,7 +340,7 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
          small = elements_of(box) * p->n_instructions < LEAST_WORK;
     if (known && small &&
         !(prepared &&
-          is_row_without_counters(&b))) /* it would be searched for each time, which takes longer than it does */
+          is_plain_row(&b, &form))) /* it would be searched for each time, which takes longer than it does */
         leave(known);
     else if (prepared && !atomic_load(&denied))
         e = ready(p, &form, work, known);
@@ -353,7 +355,7 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_code_run(e->code, &e->outline, p, &b, 0, 1);
     if (runs)
         count_run(e);
-    if (runs && known && is_row_without_counters(&b))
+    if (runs && known && is_plain_row(&b, &form))
         note(known, e, &b);
     atomic_fetch_sub(&e->users, 1);
     if (!runs)

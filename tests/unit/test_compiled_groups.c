@@ -24,6 +24,7 @@ static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY
                                 OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16};
 static bool long_conversions; /* does the instruction set have code for those of 64-bit integers and floats? */
 static bool divided;          /* programs have operations without code among the others */
+static bool apart;            /* operands are transposed, backwards, with gaps; last dimensions are short */
 
 typedef struct random_case {
     oly_tile_instruction code[MOST_OPERATIONS];
@@ -38,6 +39,7 @@ typedef struct random_case {
     oly_tile_box box;
     oly_tile_operand loads[MOST_LOADS], stores[MOST_STORES];
     bool in_place; /* the first store is in the memory of the first load */
+    bool apart;    /* operands may be transposed, backwards or with gaps */
 } random_case;
 
 static char input[MOST_LOADS][ROOM * 8], output[2][MOST_STORES][ROOM * 8];
@@ -175,12 +177,14 @@ static void draw_box(random_case *c)
 {
     static const int64_t rows[] = {8, 13, 16, 31, 64, 65, 200, 1000};
     int64_t n = 1;
-    bool one = draw(10) == 0; /* element */
-    c->box = (oly_tile_box){.rank = one ? draw(3) : 1 + draw(3)};
+    bool is_short = c->apart && draw(2) == 0; /* the last dimension is, and another is not */
+    bool one = draw(10) == 0;                 /* element */
+    c->box = (oly_tile_box){.rank = one ? draw(3) : is_short ? 2 + draw(2) : 1 + draw(3)};
+    int longest = is_short && c->box.rank > 1 ? draw(c->box.rank - 1) : c->box.rank - 1;
     for (int d = c->box.rank - 1; d >= 0; d--) {
-        c->box.extent[d] = one                    ? 1
-                           : d == c->box.rank - 1 ? rows[draw(COUNT(rows))] + draw(9)
-                                                  : 1 + draw(n > 500 ? 3 : 9);
+        c->box.extent[d] = one            ? 1
+                           : d == longest ? rows[draw(n > 9 ? 5 : COUNT(rows))] + draw(9)
+                                          : 1 + draw(n > 500 ? 3 : 9);
         c->box.origin[d] = draw(20) - 5;
         c->box.whole[d] = c->box.extent[d] + 30;
         n *= c->box.extent[d];
@@ -189,9 +193,35 @@ static void draw_box(random_case *c)
 
 static int n_known; /* programs that were run again */
 
+/* Dimensions in any order in memory, some backwards, with gaps. */
+static oly_tile_operand apart_in(const random_case *c, char *memory, int dtype, bool store)
+{
+    oly_tile_operand o = {.base = memory};
+    int order[OLY_MAX_RANK], rank = c->box.rank;
+    int64_t stride = draw(3) ? 1 : 1 + draw(3), first = 0;
+    for (int d = 0; d < rank; d++) {
+        int k = draw(d + 1);
+        order[d] = order[k];
+        order[k] = d;
+    }
+    for (int k = 0; k < rank; k++) {
+        int d = order[k];
+        o.stride[d] = draw(4) ? stride : -stride;
+        first += o.stride[d] < 0 ? (c->box.extent[d] - 1) * stride : 0;
+        stride *= c->box.extent[d] + draw(2);
+        if (!store && draw(5) == 0 && o.stride[d] > 0)
+            o.stride[d] = 0;
+    }
+    assert_true(stride <= ROOM);
+    o.base += first * (int64_t)oly_dtype_size((oly_dtype)dtype);
+    return o;
+}
+
 /* Padded rows, or one element for all of a dimension. */
 static oly_tile_operand operand_in(const random_case *c, char *memory, int dtype, bool store)
 {
+    if (c->apart && draw(2))
+        return apart_in(c, memory, dtype, store);
     oly_tile_operand o = {.base = memory};
     int64_t stride = 1;
     int padding = draw(3);
@@ -210,6 +240,7 @@ static void draw_case(random_case *c, uint64_t seed)
     memset(c, 0, sizeof *c);
     state = seed * 0x9e3779b97f4a7c15u + 1;
     random_bits();
+    c->apart = apart;
     draw_box(c);
     c->n_types = 1 + draw(draw(4) ? 4 : COUNT(types));
     for (int k = 0; k < c->n_types; k++)
@@ -231,7 +262,7 @@ static void draw_case(random_case *c, uint64_t seed)
     }
     c->in_place = draw(3) == 0 && c->store_dtype[0] == c->load_dtype[0];
     if (c->in_place)
-        c->loads[0] = c->stores[0];
+        c->loads[0] = c->stores[0]; /* which may not overlap itself: stores have no stride of 0 */
     c->program = (oly_tile_program){c->n,          c->code,           loads,          stores,      c->load_register,
                                     c->load_dtype, c->store_register, c->store_dtype, c->registers};
 }
@@ -357,6 +388,22 @@ static void check_random_programs(void)
     assert_true(n_known > 0);
 }
 
+static void check_operands_apart(void)
+{
+    apart = true;
+    oly_group_counts n = compare_cases(800);
+    apart = false;
+    assert_true(n.compiled > 0 && n.refused == 0);
+    assert_true(n.runs > n.compiled / 2);
+}
+
+/* Rows along other dimensions than the last, of elements that are not beside each other. */
+static void operands_may_be_apart(void **unused)
+{
+    (void)unused;
+    on_each_with_code(check_operands_apart);
+}
+
 /* Where the processor computes float16, as it is where it does not. */
 static void float16_may_be_computed_as_float32(void **unused)
 {
@@ -417,7 +464,7 @@ static void an_operation_divides_a_program_in_two(void **unused)
     const uint8_t dtype = OLY_FLOAT32;
     const oly_tile_program p = {COUNT(code), code, 1, 1, &load_register, &dtype, &store_register, &dtype, 6};
     const oly_tile_box box = {1, {ELEMENTS}, {0}, {ELEMENTS}};
-    const oly_code_form form = {{0, 0}};
+    const oly_code_form form = {{0, 0}, {0, 0}};
     static oly_code_parts parts;
     static uint8_t bytes[OLY_CODE_BYTES];
     if (!oly_code_available())
@@ -663,15 +710,12 @@ static void denied_memory_is_no_error(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(code_has_the_interpreters_bits),
-                                       cmocka_unit_test(float16_may_be_computed_as_float32),
-                                       cmocka_unit_test(code_has_the_interpreters_bits),
-                                       cmocka_unit_test(parts_have_the_interpreters_bits),
-                                       cmocka_unit_test(an_operation_divides_a_program_in_two),
-                                       cmocka_unit_test(a_load_outlives_its_memory),
-                                       cmocka_unit_test(operations_of_every_length),
-                                       cmocka_unit_test(chunks_fit_whenever_code_is_ready),
-                                       cmocka_unit_test(denied_memory_is_no_error)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(code_has_the_interpreters_bits),     cmocka_unit_test(operands_may_be_apart),
+        cmocka_unit_test(float16_may_be_computed_as_float32), cmocka_unit_test(code_has_the_interpreters_bits),
+        cmocka_unit_test(parts_have_the_interpreters_bits),   cmocka_unit_test(an_operation_divides_a_program_in_two),
+        cmocka_unit_test(a_load_outlives_its_memory),         cmocka_unit_test(operations_of_every_length),
+        cmocka_unit_test(chunks_fit_whenever_code_is_ready),  cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
     return CHECK_MAIN(tests);
