@@ -390,6 +390,14 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
     put(r, w->n, out, level);
 }
 
+/* Are the rows of a few results next to each other, so that all of a line in the cache is read at once? Copied, with others, they would be
+ * read one from each line. */
+static bool are_adjacent(const reduction *r, const dims *sequence)
+{
+    return !r->widen && r->kept.rank > 0 && last_stride(sequence) == r->kept.extent[r->kept.rank - 1] &&
+           sequence->extent[sequence->rank - 1] >= SMALL;
+}
+
 static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int64_t begin,
                         int64_t end, char *out)
 {
@@ -412,7 +420,7 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
             continue;
         }
         int64_t even = even_length(&r->kept, first, w.n);
-        if (last_stride(&r->kept) == 1 && even >= FEWEST)
+        if (last_stride(&r->kept) == 1 && (even >= FEWEST || are_adjacent(r, sequence)))
             w.n = even;
         w.dense = !r->widen && (w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n));
         (end - begin < SMALL ? chain_of_rows : tree_of_rows)(r, sequence, &w, begin, end,
