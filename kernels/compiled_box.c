@@ -10,10 +10,12 @@ enum {
     LONG_ROW = 64, /* along which rows go if nothing is apart there */
     MULTIPLE = 64,
     CACHE_BYTES = 1 << 14, /* that pieces of rows use of L1, and */
-    LINE = 64
+    LINE = 64,
+    MOST_UNIT = 64 /* elements of the dimensions after the first one of a row */
 };
 /* About how many cycles: */
-static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, APART = 1.3, FAR_APART = 4;
+static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, APART = 1.3, FAR_APART = 4,
+                    ROW_COPY = 20, COPY_AGAIN = 0.1, COPY_SAME = 0.5, COPY = 1;
 
 /* -- merging ------------------------------------------------------------------------------------------------------------------ */
 
@@ -53,17 +55,12 @@ static void take_dimension(oly_code_box *b, const int64_t *stride, int64_t exten
         b->stride[k][b->rank - 1] = stride[k];
 }
 
-static int element_of(const oly_tile_program *p, int operand)
-{
-    return oly_element_bytes[operand < p->n_loads ? p->load_dtype[operand] : p->store_dtype[operand - p->n_loads]];
-}
-
 /* One element: a row of one, whose code is that of longer rows. */
-static void take_one(const oly_tile_program *p, oly_code_box *b)
+static void take_one(oly_code_box *b)
 {
     b->extent[b->rank++] = 1;
     for (int k = 0; k < b->n_operands; k++)
-        b->stride[k][0] = k < b->n_memory ? element_of(p, k) : 1;
+        b->stride[k][0] = b->element[k];
 }
 
 /* -- the dimension of rows ------------------------------------------------------------------------------------------------- */
@@ -77,7 +74,7 @@ static bool is_store(const oly_tile_program *p, const oly_code_box *b, int opera
 static bool is_apart(const oly_tile_program *p, const oly_code_box *b, int operand, int d)
 {
     int64_t stride = b->stride[operand][d];
-    return stride != element_of(p, operand) && (stride != 0 || is_store(p, b, operand));
+    return stride != b->element[operand] && (stride != 0 || is_store(p, b, operand));
 }
 
 static bool is_any_apart(const oly_tile_program *p, const oly_code_box *b, int d)
@@ -103,7 +100,7 @@ static double cost_of(const oly_tile_program *p, const oly_code_box *b, int d)
     double rows = 1, vector = OPERATION * p->n_instructions;
     int widest = 1;
     for (int k = 0; k < b->n_memory; k++)
-        widest = element_of(p, k) > widest ? element_of(p, k) : widest;
+        widest = b->element[k] > widest ? b->element[k] : widest;
     int lanes = 32 / widest;
     for (int k = 0; k < b->n_memory; k++) {
         int64_t stride = b->stride[k][d];
@@ -132,21 +129,85 @@ static void move_to_end(oly_code_box *b, int d)
     }
 }
 
+/* The operand along all dimensions from `first` on. */
+typedef enum along { ADJACENT, SAME, COPIED } along;
+
+static along along_row(const oly_code_box *b, int operand, int first)
+{
+    int64_t stride = b->element[operand];
+    bool adjacent = true, same = true;
+    for (int d = b->rank - 1; d >= first; d--) {
+        adjacent = adjacent && b->stride[operand][d] == stride;
+        same = same && b->stride[operand][d] == 0;
+        stride *= b->extent[d];
+    }
+    return adjacent ? ADJACENT : same ? SAME : COPIED;
+}
+
+/* About what rows along all dimensions from `first` on take, copies included; negative: there are none. */
+static double cost_of_expanded(const oly_tile_program *p, const oly_code_box *b, int first)
+{
+    double rows = 1, n = 1, vector = OPERATION * p->n_instructions, copies = 0;
+    int widest = 1, copied = 0;
+    for (int k = 0; k < b->n_operands; k++) {
+        along how = along_row(b, k, first);
+        if (how == COPIED && (k >= p->n_loads || ++copied > OLY_CODE_EXPANDED))
+            return -1;
+        if (how == SAME && is_store(p, b, k))
+            return -1;
+        if (how == COPIED)
+            copies += b->stride[k][first] == 0 ? COPY_AGAIN : b->stride[k][b->rank - 1] == 0 ? COPY_SAME : COPY;
+        if (k < b->n_memory && how != SAME)
+            vector += NEXT_TO;
+        if (k < b->n_memory)
+            widest = b->element[k] > widest ? b->element[k] : widest;
+    }
+    for (int d = 0; d < b->rank; d++)
+        *(d < first ? &rows : &n) *= (double)b->extent[d];
+    return rows * (2 * ROW + ROW_OPERAND * b->n_operands + ROW_COPY * copied + n * (copies + vector * widest / 32));
+}
+
+/* Makes the dimensions from `first` on one row. */
+static void expand_from(oly_code_box *b, int first)
+{
+    b->first_row = first;
+    for (int k = 0; k < b->n_memory; k++)
+        if (along_row(b, k, first) == COPIED)
+            b->expanded[k / 64] |= (uint64_t)1 << k % 64;
+    b->piece = oly_code_expanded_piece(b);
+    if (b->piece < 1) { /* too much to copy */
+        b->first_row = b->rank - 1;
+        b->expanded[0] = b->expanded[1] = 0;
+    }
+}
+
 static void choose_row(const oly_tile_program *p, oly_code_box *b)
 {
-    int last = b->rank - 1, best = -1;
+    int last = b->rank - 1, best = -1, expanded = -1;
     double least = 0;
+    b->first_row = last;
+    b->expanded[0] = b->expanded[1] = 0;
     if (b->rank == 1 || (b->extent[last] >= LONG_ROW && counts(b, last) && !is_any_apart(p, b, last)))
         return;
+    int64_t unit = b->extent[last];
+    for (int d = last - 1; d >= 0 && unit <= MOST_UNIT; unit *= b->extent[d--]) {
+        double cost = cost_of_expanded(p, b, d);
+        if (cost >= 0 && (expanded < 0 || cost < least)) {
+            expanded = d;
+            least = cost;
+        }
+    }
     for (int d = 0; d < b->rank; d++) {
         double cost = counts(b, d) ? cost_of(p, b, d) : 0;
-        if (cost > 0 && (best < 0 || cost < least)) {
+        if (cost > 0 && ((best < 0 && expanded < 0) || cost < least)) {
             best = d;
             least = cost;
         }
     }
     if (best >= 0)
         move_to_end(b, best);
+    else if (expanded >= 0)
+        expand_from(b, expanded);
 }
 
 /* Which operands are one element for the whole row, and which are apart along it. Of those, lines are used again by the rows beside. */
@@ -155,6 +216,11 @@ static bool find_form(const oly_tile_program *p, oly_code_box *b, oly_code_form 
     int last = b->rank - 1;
     int64_t lines = 0;
     memset(form, 0, sizeof *form);
+    for (int k = 0; b->first_row < last && k < b->n_operands; k++)
+        if (along_row(b, k, b->first_row) == SAME)
+            form->scalar[k / 64] |= (uint64_t)1 << k % 64;
+    if (b->first_row < last)
+        return true;
     for (int k = 0; k < b->n_operands; k++) {
         int64_t stride = b->stride[k][last];
         if (stride == 0 && !is_store(p, b, k)) {
@@ -180,8 +246,11 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
     b->n_memory = b->n_operands = p->n_loads + p->n_stores;
     if (b->n_memory > OLY_CODE_OPERANDS)
         return false;
-    for (int k = 0; k < b->n_memory; k++)
-        b->base[k] = k < p->n_loads ? loads[k].base : stores[k - p->n_loads].base;
+    for (int k = 0; k < b->n_memory; k++) {
+        bool load = k < p->n_loads;
+        b->base[k] = load ? loads[k].base : stores[k - p->n_loads].base;
+        b->element[k] = oly_element_bytes[load ? p->load_dtype[k] : p->store_dtype[k - p->n_loads]];
+    }
     for (int i = 0; i < p->n_instructions; i++) {
         int64_t start;
         if (p->instructions[i].op != OLY_TILE_iota)
@@ -189,6 +258,7 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
         if (b->n_operands == OLY_CODE_OPERANDS || !counter_start(&p->instructions[i], box, &start))
             return false;
         counters[b->n_operands] = (int16_t)i;
+        b->element[b->n_operands] = 1;
         b->base[b->n_operands++] = (char *)(intptr_t)start;
     }
     for (int d = 0; d < box->rank; d++) {
@@ -197,12 +267,12 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
             continue;
         for (int k = 0; k < b->n_operands; k++)
             stride[k] = k >= b->n_memory ? counter_stride(&p->instructions[counters[k]], box, d)
-                        : k < p->n_loads ? loads[k].stride[d] * element_of(p, k)
-                                         : stores[k - p->n_loads].stride[d] * element_of(p, k);
+                        : k < p->n_loads ? loads[k].stride[d] * b->element[k]
+                                         : stores[k - p->n_loads].stride[d] * b->element[k];
         take_dimension(b, stride, box->extent[d]);
     }
     if (b->rank == 0)
-        take_one(p, b);
+        take_one(b);
     choose_row(p, b);
     return find_form(p, b, form);
 }
@@ -249,6 +319,18 @@ static int64_t part_at(int64_t n, int64_t part, int64_t parts)
     return part == parts ? n : n * part / parts / MULTIPLE * MULTIPLE;
 }
 
+static void run_expanded(void *context, char *const *first, int64_t n)
+{
+    running *r = context;
+    oly_code_set_length(&r->call, r->outline, n);
+    r->call.rows = 1;
+    for (int k = 0; k < r->box->n_operands; k++) {
+        r->call.at[k] = first[k];
+        r->call.step[k] = 0;
+    }
+    r->code(&r->call);
+}
+
 void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
                   const oly_code_box *b, int chunk, int n_chunks)
 {
@@ -263,6 +345,11 @@ void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_til
     r.outline = outline;
     r.box = b;
     begin_call(&r.call, outline, program);
+    if (b->first_row < b->rank - 1) {
+        if (chunk == 0)
+            oly_code_expand(b, run_expanded, &r);
+        return;
+    }
     while (unit < end) {
         int64_t row = unit / parts, part = unit % parts, count = 1;
         int64_t from = part_at(n, part, parts), to = part_at(n, part + 1, parts);

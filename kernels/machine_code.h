@@ -11,6 +11,7 @@
 #define OLY_CODE_OPERANDS  96 /* loads, stores and counters of a program */
 #define OLY_CODE_CONSTANTS 64
 #define OLY_CODE_BYTES     65536 /* the longest code */
+#define OLY_CODE_EXPANDED  8     /* operands of a box that are copied */
 
 /* What code depends on besides the program's instructions (constants are no part of it). */
 typedef struct oly_code_form {
@@ -74,11 +75,19 @@ typedef struct oly_code_box {
     int64_t extent[OLY_MAX_RANK];
     int64_t stride[OLY_CODE_OPERANDS][OLY_MAX_RANK]; /* in bytes; of counters: of the value */
     char *base[OLY_CODE_OPERANDS];
+    uint8_t element[OLY_CODE_OPERANDS]; /* bytes; of counters: 1 */
+    int first_row; /* rows go along all dimensions from this one on; `piece` counts its indexes, if it is not the last */
+    uint64_t expanded[2]; /* then, bit k: operand k is copied to rows of adjacent elements (expanded_rows.c) */
 } oly_code_box;
 /* Merges dimensions, and chooses the one along which rows go. False: the interpreter must do it (counters beyond 32 bits or that skip
  * numbers). */
 bool oly_code_prepare(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                       const oly_tile_operand *stores, oly_code_box *b, oly_code_form *form);
+/* Indexes of the first dimension of rows that are computed at once, of a box with such operands; 0: not even one. */
+int64_t oly_code_expanded_piece(const oly_code_box *b);
+/* Calls `row` for all rows, piece by piece, with the first element of each operand. */
+typedef void oly_code_row(void *context, char *const *first, int64_t n);
+void oly_code_expand(const oly_code_box *b, oly_code_row *row, void *context);
 /* Computes chunk `chunk` of `n_chunks`, as oly_tile_run. */
 void oly_code_run(oly_code *code, const oly_code_outline *outline, const oly_tile_program *program,
                   const oly_code_box *b, int chunk, int n_chunks);

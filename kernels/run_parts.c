@@ -95,13 +95,46 @@ static int64_t begin(running *r, const oly_code_parts *parts, const uint8_t *cod
     return piece;
 }
 
+typedef struct expanded_run {
+    running run;
+    int n_operands;
+    int64_t piece;
+} expanded_run;
+
+static void run_expanded(void *context, char *const *first, int64_t n)
+{
+    expanded_run *e = context;
+    memcpy(e->run.operand, first, sizeof *first * (size_t)e->n_operands);
+    run_row(&e->run, n, e->piece);
+}
+
+/* Rows of several dimensions, which are pieces already. */
+static bool run_all_expanded(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
+                             const oly_code_box *b, char *memory)
+{
+    expanded_run e;
+    int64_t n = b->piece;
+    for (int d = b->first_row + 1; d < b->rank; d++)
+        n *= b->extent[d];
+    if (n < SHORT_ROW)
+        return false;
+    e.n_operands = b->n_operands;
+    e.piece = begin(&e.run, parts, code, program, memory, n);
+    oly_code_expand(b, run_expanded, &e);
+    return true;
+}
+
 bool oly_code_parts_run(const oly_code_parts *parts, const uint8_t *code, const oly_tile_program *program,
                         const oly_code_box *b)
 {
     char memory[MEMORY_BYTES] __attribute__((aligned(64)));
     running r;
     int64_t rows = 1, n = b->extent[b->rank - 1];
-    if ((b->rank > 1 && n < SHORT_ROW) || overwrites(parts, program, b->base))
+    if (overwrites(parts, program, b->base))
+        return false;
+    if (b->first_row < b->rank - 1)
+        return run_all_expanded(parts, code, program, b, memory);
+    if (b->rank > 1 && n < SHORT_ROW)
         return false;
     for (int d = 0; d < b->rank - 1; d++)
         rows *= b->extent[d];
