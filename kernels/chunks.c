@@ -93,7 +93,8 @@ bool oly_reduce_may_compute(const oly_reduce_task *t)
     if (s.kept == 0 || s.outer == 0 || s.run == 0)
         return false;
     if (s.run == 1 && s.last_kept >= 0)
-        return t->extent[s.last_kept] == s.kept || t->extent[s.last_kept] >= OLY_REDUCE_SHORT_ROW;
+        return t->extent[s.last_kept] == s.kept || t->extent[s.last_kept] >= OLY_REDUCE_SHORT_ROW ||
+               oly_reduce_short_whole(t, &s);
     return s.run == 1 || s.run >= OLY_REDUCE_LONG_RUN || s.outer * s.run <= OLY_REDUCE_WHOLE;
 }
 

@@ -82,6 +82,14 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
 /* Operands that are computed for the reduction (reduce_computed.h): the most elements of a result that are computed together with those of
  * others; the fewest of a run, and of a row with gaps behind it, that are computed by themselves. */
 enum { OLY_REDUCE_WHOLE = 4096, OLY_REDUCE_LONG_RUN = 512, OLY_REDUCE_SHORT_ROW = 16 };
+enum { OLY_REDUCE_WINDOW = 65536 }; /* bytes that are computed at once */
+/* Rows that are shorter, of several results each: are all elements of a row's results computed at once? */
+static inline bool oly_reduce_short_whole(const oly_reduce_task *t, const oly_reduce_shape *s)
+{
+    int64_t bytes = oly_element_bytes[t->converts ? t->from : t->dtype];
+    return s->run == 1 && s->last_kept >= 0 && s->parts <= 1 && t->extent[s->last_kept] < OLY_REDUCE_SHORT_ROW &&
+           t->extent[s->last_kept] < s->kept && s->outer * t->extent[s->last_kept] * bytes <= OLY_REDUCE_WINDOW;
+}
 
 /* -- how a matrix product is divided -------------------------------------------------------------------------------- */
 typedef struct oly_gemm_shape {

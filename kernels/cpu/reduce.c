@@ -23,7 +23,6 @@
 #define FEW_COLUMNS 4     /* fewer are not transposed */
 #define SMALL       64    /* fewer elements: one after the other */
 #define LEVELS      44
-#define WINDOW      65536 /* bytes of an operand that are computed at once */
 #define ROWS        32768 /* the same, of rows, if there are eight */
 #define LONG        2048  /* bytes of a row: some are fetched while others are computed */
 #define FEW         256   /* rows of which all are computed at once */
@@ -301,8 +300,8 @@ static const char *wide_row(const reduction *r, const row *w, computed_rows *c, 
 static void chain_of_computed(const reduction *r, const row *w, int64_t begin, int64_t end, char *out)
 {
     char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
-    char window[WINDOW] __attribute__((aligned(64)));
-    computed_rows computed = {begin, begin, WINDOW / (w->n * r->in_bytes), window};
+    char window[OLY_REDUCE_WINDOW] __attribute__((aligned(64)));
+    computed_rows computed = {begin, begin, OLY_REDUCE_WINDOW / (w->n * r->in_bytes), window};
     memcpy(wide, wide_row(r, w, &computed, begin, end, place), (size_t)(w->n * r->bytes));
     for (int64_t k = begin + 1; k < end; k++)
         r->pair(w->n, wide, wide, wide_row(r, w, &computed, k, end, place));
@@ -344,7 +343,7 @@ static void fetch_rows(const char *at, int64_t n, int64_t stride, int64_t bytes)
 static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
     char level[ROOM] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
-    char window[WINDOW] __attribute__((aligned(64)));
+    char window[OLY_REDUCE_WINDOW] __attribute__((aligned(64)));
     counter c = {0, w->n, level};
     int64_t most = ROWS / (w->n * r->in_bytes) / 8 * 8;
     computed_rows computed = {begin, begin, most > 8 ? most : 8, window};
@@ -359,7 +358,8 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
         } else if (w->dense && even_length(sequence, k, 8) == 8) {
             const char *from = r->in + (offset_at(sequence, k) + base) * r->bytes;
             int64_t stride = last_stride(sequence) * r->bytes;
-            fetch_rows(from + 8 * stride, k + 16 <= end ? 8 : end - k - 8, stride, row_bytes);
+            if (stride >= 64)
+                fetch_rows(from + 8 * stride, k + 16 <= end ? 8 : end - k - 8, stride, row_bytes);
             r->eight(w->n, leaf_place(r, &c), from, last_stride(sequence));
         } else {
             if (adjacent && even_length(sequence, k, 16) == 16 && k + 16 <= end)
@@ -604,13 +604,14 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
 static bool is_whole(const reduction *r)
 {
     int64_t n = r->shape.outer * r->shape.run;
-    return r->shape.parts <= 1 && n <= (r->shape.run == 1 ? FEW : OLY_REDUCE_WHOLE);
+    return r->shape.parts <= 1 &&
+           (n <= (r->shape.run == 1 ? FEW : OLY_REDUCE_WHOLE) || oly_reduce_short_whole(r->task, &r->shape));
 }
 
 /* Results [begin, end) of an operand that is computed, some results with all their elements at once. */
 static void reduce_whole(const reduction *all, int64_t begin, int64_t end, char *out)
 {
-    char window[WINDOW] __attribute__((aligned(64)));
+    char window[OLY_REDUCE_WINDOW] __attribute__((aligned(64)));
     int64_t low[OLY_MAX_RANK], extent[OLY_MAX_RANK], stride[OLY_MAX_RANK], n = all->shape.outer * all->shape.run;
     reduction r = *all;
     dims sequence;
@@ -618,7 +619,7 @@ static void reduce_whole(const reduction *all, int64_t begin, int64_t end, char 
     take_box(&r, RUN, 0, all->shape.run, low, extent);
     r.source = NULL;
     r.in = window;
-    for (int64_t first = begin, most = WINDOW / r.in_bytes / n; first < end;) {
+    for (int64_t first = begin, most = OLY_REDUCE_WINDOW / r.in_bytes / n; first < end;) {
         int64_t taken = take_box(&r, KEPT, first, end - first < most ? end - first : most, low, extent), next = 1;
         for (int d = r.task->rank - 1; d >= 0; d--) {
             stride[d] = next;
