@@ -198,7 +198,10 @@ static oly_tile_operand apart_in(const random_case *c, char *memory, int dtype, 
 {
     oly_tile_operand o = {.base = memory};
     int order[OLY_MAX_RANK], rank = c->box.rank;
-    int64_t stride = draw(3) ? 1 : 1 + draw(3), first = 0;
+    int64_t room = ROOM, stride = draw(3) ? 1 : 1 + draw(3), first = 0;
+    for (int d = 0; d < rank; d++)
+        room /= c->box.extent[d] + 1;
+    stride = stride < room ? stride : 1;
     for (int d = 0; d < rank; d++) {
         int k = draw(d + 1);
         order[d] = order[k];
@@ -208,7 +211,7 @@ static oly_tile_operand apart_in(const random_case *c, char *memory, int dtype, 
         int d = order[k];
         o.stride[d] = draw(4) ? stride : -stride;
         first += o.stride[d] < 0 ? (c->box.extent[d] - 1) * stride : 0;
-        stride *= c->box.extent[d] + draw(2);
+        stride *= c->box.extent[d] + (room > 0 ? draw(2) : 0);
         if (!store && draw(5) == 0 && o.stride[d] > 0)
             o.stride[d] = 0;
     }
