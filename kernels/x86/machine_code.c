@@ -17,6 +17,11 @@ bool oly_code_available(void)
     return strcmp(oly_kernels_isa(), "avx512") == 0 || strcmp(oly_kernels_isa(), "avx2") == 0;
 }
 
+bool oly_code_strides(void)
+{
+    return strcmp(oly_kernels_isa(), "avx2") == 0;
+}
+
 bool oly_code_knows(const oly_tile_instruction *c)
 {
     generator g;
@@ -396,6 +401,10 @@ const void *oly_code_table(void)
 #else
 
 bool oly_code_available(void)
+{
+    return false;
+}
+bool oly_code_strides(void)
 {
     return false;
 }
