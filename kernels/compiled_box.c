@@ -111,7 +111,8 @@ static double cost_of(const oly_tile_program *p, const oly_code_box *b, int d)
     }
     for (int e = 0; e < b->rank; e++)
         rows *= e == d ? 1 : (double)b->extent[e];
-    return rows * (ROW + ROW_OPERAND * b->n_operands + vector * (double)((b->extent[d] + lanes - 1) / lanes));
+    int64_t vectors = (b->extent[d] + lanes - 1) / lanes;
+    return rows * (ROW + ROW_OPERAND * b->n_operands + vector * (double)vectors);
 }
 
 /* The others keep their order. */

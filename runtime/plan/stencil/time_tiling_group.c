@@ -14,11 +14,10 @@
 #include <string.h>
 
 enum {
-    MOST_AGAIN = 4,
+    MOST_AGAIN = 4, /* operations more, instead of a buffer */
     MOST_MEMO = 512,
-    LARGEST = 240
-}; /* MOST_AGAIN: operations more, instead of a buffer; LARGEST: instructions for which
-                                                          * machine code has room (kernels/x86/generator.h) */
+    LARGEST = 240 /* instructions, for which machine code has room (kernels/x86/generator.h) */
+};
 
 typedef struct computed {
     int stage, value;

@@ -394,7 +394,12 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
 
 /* -- tiles --------------------------------------------------------------------------------------------------------- */
 
-enum { SHORTEST_ROW = 256, TOGETHER = 8, A_ROW = 32, A_BOX = 512 }; /* operations that a row, a box takes as long as */
+enum {
+    SHORTEST_ROW = 256,
+    TOGETHER = 8, /* elements in an operation of machine code, which is counted as one on one element */
+    A_ROW = 32,   /* operations that take as long as beginning a row, */
+    A_BOX = 512   /* and a box */
+};
 static const double part_of_row = 2; /* parts of rows of fields are fetched later, and share fewer sets of the cache */
 
 static double points_of(const oly_tiling_piece *piece)
