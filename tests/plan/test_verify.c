@@ -60,17 +60,22 @@ static void wrong_exchange(oly_plan *plan)
         for_each_step(plan->main, damage_copies);
 }
 
-/* A wrong loop over fields: magnitudes become negative. */
+/* A wrong loop over fields: magnitudes become negative, whether stages are computed one by one or in groups. */
+static void negate_in(const oly_tile_program *p)
+{
+    for (int i = 0; i < p->n_instructions; i++)
+        if (p->instructions[i].op == OLY_TILE_abs)
+            ((oly_tile_instruction *)&p->instructions[i])->op = OLY_TILE_neg;
+}
 static void negate(oly_step *s)
 {
     const oly_tiling *m = s->kind == OLY_STEP_STENCIL ? s->stencil.tiling : NULL;
     for (int k = 0; m && k < m->form.n_stages; k++)
-        for (int j = 0; j < m->form.stages[k].n_pieces; j++) {
-            const oly_tile_program *p = &m->form.stages[k].pieces[j].program;
-            for (int i = 0; i < p->n_instructions; i++)
-                if (p->instructions[i].op == OLY_TILE_abs)
-                    ((oly_tile_instruction *)&p->instructions[i])->op = OLY_TILE_neg;
-        }
+        for (int j = 0; j < m->form.stages[k].n_pieces; j++)
+            negate_in(&m->form.stages[k].pieces[j].program);
+    for (int k = 0; m && k < m->form.n_groups; k++)
+        for (int j = 0; j < m->form.groups[k].n_pieces && m->form.groups[k].n_stored > 0; j++)
+            negate_in(&m->form.groups[k].pieces[j].program);
 }
 static void wrong_loop(oly_plan *plan)
 {
