@@ -117,7 +117,7 @@ static work work_of_group(const oly_field_tile *t, const oly_tiling_instance *i,
                   .piece = &t->sweep->tiling->form.stages[g->first].pieces[k],
                   .program = &piece->program,
                   .reads = piece->loads,
-                  .stored = piece->stage,
+                  .stored = g->stored,
                   .machine = true};
 }
 

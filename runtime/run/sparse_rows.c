@@ -10,17 +10,20 @@ static bool is_line(const oly_local_operand *x, oly_dtype dtype)
 /* A lookup of elements of a line that is all here. */
 static bool looks_up_line(const oly_step *s, int device, oly_dtype dtype)
 {
+    if (s->kind != OLY_STEP_LOCAL)
+        return false;
     const oly_local_task *t = &s->local.device[device].task;
-    return s->kind == OLY_STEP_LOCAL && t->op == OLY_LOCAL_GATHER && t->n_in == 2 && t->n_batch == 0 && !t->partial &&
-           !t->keeps && is_line(&t->in[0], dtype) && is_line(&t->in[1], OLY_INT32) &&
-           t->in[0].extent[0] == t->in[0].size[0];
+    return t->op == OLY_LOCAL_GATHER && t->n_in == 2 && t->n_batch == 0 && !t->partial && !t->keeps &&
+           is_line(&t->in[0], dtype) && is_line(&t->in[1], OLY_INT32) && t->in[0].extent[0] == t->in[0].size[0];
 }
 
 static bool adds_to_line(const oly_step *s, int device, oly_dtype dtype)
 {
+    if (s->kind != OLY_STEP_LOCAL || !s->local.device[device].has_work)
+        return false;
     const oly_local_task *t = &s->local.device[device].task;
-    return s->kind == OLY_STEP_LOCAL && t->op == OLY_LOCAL_SCATTER_ADD && t->n_in == 3 && t->n_batch == 0 &&
-           is_line(&t->in[1], OLY_INT32) && is_line(&t->in[2], dtype) && is_line(&t->out, dtype);
+    return t->op == OLY_LOCAL_SCATTER_ADD && t->n_in == 3 && t->n_batch == 0 && is_line(&t->in[1], OLY_INT32) &&
+           is_line(&t->in[2], dtype) && is_line(&t->out, dtype);
 }
 
 /* One product of two loads, side by side. */
@@ -50,9 +53,10 @@ oly_sparse_rows oly_sparse_rows_of(const oly_step *first, int n, int device, con
     int product = n - 2;
     while (product > 0 && first[product].kind == OLY_STEP_TILE && first[product].begins_next)
         product--;
-    const oly_step *scatter = &first[n - 1], *mul = &first[product], *lookup = mul - 1;
-    if (product < 1 || scatter->kind != OLY_STEP_LOCAL || !scatter->local.device[device].has_work)
+    const oly_step *scatter = &first[n - 1], *mul = &first[product];
+    if (product < 1 || scatter->kind != OLY_STEP_LOCAL)
         return none;
+    const oly_step *lookup = mul - 1;
     oly_dtype dtype = scatter->local.device[device].task.out.dtype;
     if ((dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) || !adds_to_line(scatter, device, dtype) ||
         !multiplies(mul, device, dtype) || !looks_up_line(lookup, device, dtype))

@@ -412,10 +412,10 @@ static void machine_code_changes_no_bit(void **state)
     const char *cases = getenv("TIME_TILING_CASES");
     int first = cases ? atoi(cases) : 600;
     (void)state;
-    for (int p = 0; p < 3; p++) {
+    for (int p = 0; p < 4; p++) {
         setenv("OLYMPUS_HALO_STEPS", p == 1 ? "1" : "3", 1);
         setenv("OLYMPUS_COMPILE_AFTER", p == 1 ? "2000" : "0", 1);
-        setenv("OLYMPUS_DISABLE", p == 0 ? "compiled-groups" : "", 1);
+        setenv("OLYMPUS_DISABLE", p == 0 ? "compiled-groups" : p == 3 ? "field-groups" : "", 1);
         oly_init(NULL, NULL);
         for (int k = 0; k < PROGRAMS && oly_process_count() == 1; k++)
             OLY_SCOPE

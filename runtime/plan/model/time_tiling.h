@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops whose bodies compute fields over one grid from nearby elements, but not as one linear form: several fields,
  * masks, padded or joined borders, products of fields. Shared by time_tiling_form.c, which recognises the body;
- * time_tiling_pass.c, which finds what several steps need; time_tiling.c, which plans; time_tiling_overlap.c, which
- * finds what can be computed before messages arrive; and runtime/run/time_tiling_run.c, which runs the loop.
+ * time_tiling_group.c, which finds what machine code computes together; time_tiling_pass.c, which finds what several steps
+ * need; time_tiling.c, which plans; time_tiling_overlap.c, which finds what can be computed before messages arrive; and
+ * runtime/run/time_tiling_run.c, which runs the loop.
  *
  * All coordinates are those of the grid, which contains all carries. Staggered fields, like other values of other
  * extents (the inner part of a field), have a position in it, their `align`. All fields are cut where the grid is. In
@@ -59,14 +60,13 @@ typedef struct oly_tiling_stage {
 typedef struct oly_tiling_group_piece {
     oly_tile_program program;
     const oly_tiling_load *loads; /* [program.n_loads] */
-    const int *stage;             /* [program.n_stores] */
 } oly_tiling_group_piece;
 
 /* Stages that machine code of CPUs computes together (time_tiling_group.c): alike in pieces and place, needed over the same elements. */
 typedef struct oly_tiling_group {
     int first, n; /* stages */
     int n_stored; /* of them other groups read, or they are results; none: other groups compute what they need of it */
-    const int *stored;
+    const int *stored; /* [n_stored] stages, the stores of the programs */
     int n_pieces;
     oly_tiling_group_piece *pieces;
 } oly_tiling_group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs of loops over fields (time_tiling.h): collects instructions, then assigns registers. Called by
- * time_tiling_form.c and time_tiling_walk.c. */
+ * time_tiling_form.c, time_tiling_walk.c, time_tiling_fuse.c, time_tiling_group.c and time_tiling_pass.c. */
 #include "plan/stencil/time_tiling_code.h"
 #include "core/optimisation.h"
 #include <string.h>
@@ -283,4 +283,41 @@ bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *
             return false;
     }
     return true;
+}
+
+/* -- of programs and stages that are finished ------------------------------------------------------------------------------ */
+
+int oly_tiling_operations(const oly_tile_program *p)
+{
+    int n = 0;
+    for (int k = 0; k < p->n_instructions; k++)
+        n += p->instructions[k].op != OLY_TILE_splat;
+    return n;
+}
+
+bool oly_tiling_counts(const oly_tiling_stage *s)
+{
+    for (int k = 0; k < s->n_pieces; k++)
+        for (int j = 0; j < s->pieces[k].machine.n_instructions; j++)
+            if (s->pieces[k].machine.instructions[j].op == OLY_TILE_iota)
+                return true;
+    return false;
+}
+
+bool oly_tiling_is_result(const oly_tiling_form *form, int stage)
+{
+    for (int j = 0; j < form->n_fields; j++)
+        if (form->out[j].kind == OLY_TILING_STAGE && form->out[j].index == stage)
+            return true;
+    return false;
+}
+
+bool oly_tiling_covers(const oly_tiling_form *form, const oly_tiling_piece *piece, const oly_tiling_piece *at,
+                       const int64_t *shift)
+{
+    bool all = true;
+    for (int d = 0; d < form->rank && all; d++)
+        all = form->wraps[d] ? piece->lo[d] == 0 && piece->hi[d] == form->shape[d]
+                             : at->lo[d] + shift[d] >= piece->lo[d] && at->hi[d] + shift[d] <= piece->hi[d];
+    return all;
 }

@@ -30,5 +30,14 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
 /* The program alone, with n results. *fits: there are enough registers. */
 oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int n, const int *value, const oly_dtype *dtype,
                               oly_tile_program *program, const oly_tiling_load **loads, bool *fits);
+/* -- of programs and stages that are finished -- */
+/* Instructions other than constants. */
+int oly_tiling_operations(const oly_tile_program *p);
+/* Does a piece of the stage depend on where an element is? Then it cannot be computed for another element. */
+bool oly_tiling_counts(const oly_tiling_stage *s);
+bool oly_tiling_is_result(const oly_tiling_form *form, int stage);
+/* Does the piece compute its stage for all elements of `at`, moved by shift? */
+bool oly_tiling_covers(const oly_tiling_form *form, const oly_tiling_piece *piece, const oly_tiling_piece *at,
+                       const int64_t *shift);
 bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank);
 #endif

@@ -3,7 +3,8 @@
  * taps become multiplications and fused additions in the order of the stencil kernels, and a value that takes few
  * operations is computed where it is read instead of being written to a buffer: in registers that costs less. Bits are
  * those of the stages. Stages and what is exchanged stay as they are, so that a process without machine code computes the
- * same plan. Called by time_tiling_form.c. */
+ * same plan. GPUs take these programs, and CPUs where there are no groups (time_tiling_group.c), which are found first. Called by
+ * time_tiling_form.c. */
 #include "core/optimisation.h"
 #include "core/error.h"
 #include "plan/stencil/time_tiling_group.h"
@@ -132,47 +133,17 @@ static oly_status start(fuser *f, const oly_tiling_stage *s)
 
 /* -- stages that are computed where they are read ---------------------------------------------------------------------------- */
 
-static int operations_of(const oly_tile_program *p)
-{
-    int n = 0;
-    for (int k = 0; k < p->n_instructions; k++)
-        n += p->instructions[k].op != OLY_TILE_splat;
-    return n;
-}
-
-static bool counts(const oly_tile_program *p)
-{
-    for (int k = 0; k < p->n_instructions; k++)
-        if (p->instructions[k].op == OLY_TILE_iota)
-            return true;
-    return false;
-}
-
-static bool is_result(const oly_tiling_form *form, int stage)
-{
-    for (int j = 0; j < form->n_fields; j++)
-        if (form->out[j].kind == OLY_TILING_STAGE && form->out[j].index == stage)
-            return true;
-    return false;
-}
-
 /* The piece of the stage that computes all that `piece` reads of it; NULL: there is none. */
 static const oly_tiling_piece *source_of(const oly_tiling_form *form, const oly_tiling_stage *s,
                                          const oly_tiling_piece *piece, int stage)
 {
     for (int k = 0; k < s->n_pieces; k++) {
-        const oly_tiling_piece *from = &s->pieces[k];
         bool all = true;
-        for (int l = 0; l < piece->machine.n_loads && all; l++) {
-            const oly_tiling_load *load = &piece->machine_loads[l];
-            for (int d = 0; d < form->rank && reads(load, stage) && all; d++)
-                if (form->wraps[d])
-                    all = from->lo[d] == 0 && from->hi[d] == form->shape[d];
-                else
-                    all = piece->lo[d] + load->shift[d] >= from->lo[d] && piece->hi[d] + load->shift[d] <= from->hi[d];
-        }
+        for (int l = 0; l < piece->machine.n_loads && all; l++)
+            all = !reads(&piece->machine_loads[l], stage) ||
+                  oly_tiling_covers(form, &s->pieces[k], piece, piece->machine_loads[l].shift);
         if (all)
-            return from;
+            return &s->pieces[k];
     }
     return NULL;
 }
@@ -200,13 +171,12 @@ static bool may_be_inlined(const oly_tiling_form *form, int stage)
     const oly_tiling_stage *s = &form->stages[stage];
     int most = 0, times = times_read(form, stage);
     for (int k = 0; k < s->n_pieces; k++) {
-        const oly_tile_program *p = &s->pieces[k].machine;
-        int n = operations_of(p);
-        if (p->n_instructions == 0 || counts(p))
+        int n = oly_tiling_operations(&s->pieces[k].machine);
+        if (s->pieces[k].machine.n_instructions == 0)
             return false;
         most = n > most ? n : most;
     }
-    return times > 0 && !is_result(form, stage) && (times - 1) * most <= MOST_AGAIN;
+    return times > 0 && !oly_tiling_counts(s) && !oly_tiling_is_result(form, stage) && (times - 1) * most <= MOST_AGAIN;
 }
 
 /* Writes the programs of all pieces that read the stage without it; *n 0: not all of them can be. */
@@ -246,7 +216,8 @@ static oly_status fuse(fuser *f)
         f->form->stages[k].inlined = false;
         OLY_TRY(start(f, &f->form->stages[k]));
     }
-    OLY_TRY(oly_tiling_find_groups(f->p, f->form));
+    if (oly_enabled(OLY_OPTIMISATION_FIELD_GROUPS))
+        OLY_TRY(oly_tiling_find_groups(f->p, f->form));
     for (int k = 0; k < f->form->n_stages; k++) {
         int n = 0;
         if (may_be_inlined(f->form, k))

@@ -152,39 +152,14 @@ static oly_status sort_stages(grouper *g)
 
 /* -- which values are written to buffers -------------------------------------------------------------------------------------- */
 
-static int operations_of(const oly_tile_program *p)
-{
-    int n = 0;
-    for (int k = 0; k < p->n_instructions; k++)
-        n += p->instructions[k].op != OLY_TILE_splat;
-    return n;
-}
-
 static int most_operations(const oly_tiling_stage *s)
 {
     int most = 0;
     for (int k = 0; k < s->n_pieces; k++) {
-        int n = operations_of(&s->pieces[k].machine);
+        int n = oly_tiling_operations(&s->pieces[k].machine);
         most = n > most ? n : most;
     }
     return most;
-}
-
-static bool counts(const oly_tiling_stage *s)
-{
-    for (int k = 0; k < s->n_pieces; k++)
-        for (int j = 0; j < s->pieces[k].machine.n_instructions; j++)
-            if (s->pieces[k].machine.instructions[j].op == OLY_TILE_iota)
-                return true;
-    return false;
-}
-
-static bool is_result(const oly_tiling_form *form, int stage)
-{
-    for (int j = 0; j < form->n_fields; j++)
-        if (form->out[j].kind == OLY_TILING_STAGE && form->out[j].index == stage)
-            return true;
-    return false;
 }
 
 /* Operations that compute the stage where it is read; more than `most`: any such number. alone: only those that nothing else needs. */
@@ -227,7 +202,7 @@ static bool is_stored(const grouper *g, int stage)
 {
     bool here;
     int n = reads_elsewhere(g, stage, &here);
-    if (is_result(g->form, stage) || (n > 0 && counts(&g->form->stages[stage])))
+    if (oly_tiling_is_result(g->form, stage) || (n > 0 && oly_tiling_counts(&g->form->stages[stage])))
         return true;
     if (n == 0)
         return false;
@@ -247,15 +222,9 @@ static void choose_stored(grouper *g)
 static const oly_tiling_piece *covering(const oly_tiling_form *form, const oly_tiling_stage *s,
                                         const oly_tiling_piece *at, const int64_t *shift)
 {
-    for (int k = 0; k < s->n_pieces; k++) {
-        const oly_tiling_piece *from = &s->pieces[k];
-        bool all = true;
-        for (int d = 0; d < form->rank && all; d++)
-            all = form->wraps[d] ? from->lo[d] == 0 && from->hi[d] == form->shape[d]
-                                 : at->lo[d] + shift[d] >= from->lo[d] && at->hi[d] + shift[d] <= from->hi[d];
-        if (all)
-            return from;
-    }
+    for (int k = 0; k < s->n_pieces; k++)
+        if (oly_tiling_covers(form, &s->pieces[k], at, shift))
+            return &s->pieces[k];
     return NULL;
 }
 
@@ -345,7 +314,6 @@ static oly_status add_piece(grouper *g, const oly_tiling_group *of, oly_tiling_g
     }
     if (*fits)
         OLY_TRY(oly_tiling_program(g->p, g->code, n, value, dtype, &to->program, &to->loads, fits));
-    to->stage = of->stored;
     return OLY_OK;
 }
 

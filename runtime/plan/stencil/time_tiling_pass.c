@@ -6,7 +6,7 @@
 #include "core/facts.h"
 #include "core/error.h"
 #include "plan/cost/cost.h"
-#include "plan/stencil/time_tiling_plan.h"
+#include "plan/stencil/time_tiling_code.h"
 #include <string.h>
 
 enum { MOST_NEEDS = 48, FEW_NEEDS = 4, ONE_NEED = 2 }; /* lists are shorter than these */
@@ -216,9 +216,10 @@ static void find_targets(unroller *u)
     }
 }
 
-static void note_reads(const unroller *u, int *last, int k, int n, const oly_tiling_load *loads)
+/* What is computed for instance i, at `now`, reads what these loads are. */
+static void note_reads(const unroller *u, int *last, int now, const oly_tiling_instance *i, int n,
+                       const oly_tiling_load *loads)
 {
-    const oly_tiling_instance *i = &u->pass->instance[k];
     for (int l = 0; l < n; l++) {
         oly_tiling_ref of = loads[l].of;
         if (of.kind == OLY_TILING_FIELD)
@@ -226,7 +227,7 @@ static void note_reads(const unroller *u, int *last, int k, int n, const oly_til
         else if (of.kind == OLY_TILING_STAGE)
             of.index += i->step * u->form->n_stages;
         if (of.kind == OLY_TILING_STAGE)
-            last[of.index] = k;
+            last[of.index] = now;
     }
 }
 
@@ -235,8 +236,8 @@ static void note_last(const unroller *u, int *last, int k)
 {
     const oly_tiling_stage *s = &u->form->stages[u->pass->instance[k].stage];
     for (int j = 0; j < s->n_pieces && u->pass->instance[k].needed; j++) {
-        note_reads(u, last, k, s->pieces[j].program.n_loads, s->pieces[j].loads);
-        note_reads(u, last, k, s->pieces[j].machine.n_loads, s->pieces[j].machine_loads);
+        note_reads(u, last, k, &u->pass->instance[k], s->pieces[j].program.n_loads, s->pieces[j].loads);
+        note_reads(u, last, k, &u->pass->instance[k], s->pieces[j].machine.n_loads, s->pieces[j].machine_loads);
     }
 }
 
@@ -268,21 +269,6 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
-/* Group `now` reads what these loads are, of the instances of `step`. */
-static void note_group_reads(const unroller *u, int *last, int step, int now, const oly_tiling_group_piece *piece)
-{
-    const oly_tiling_ref *fields = u->pass->instance[step * u->form->n_stages].fields;
-    for (int l = 0; l < piece->program.n_loads; l++) {
-        oly_tiling_ref of = piece->loads[l].of;
-        if (of.kind == OLY_TILING_STAGE)
-            of.index += step * u->form->n_stages;
-        else if (of.kind == OLY_TILING_FIELD)
-            of = fields[of.index];
-        if (of.kind == OLY_TILING_STAGE)
-            last[of.index] = now;
-    }
-}
-
 /* A group overwrites nothing that it reads: it reads next to elements that it has already written. */
 static oly_status give_group_buffers(oly_planner *p, unroller *u)
 {
@@ -297,7 +283,8 @@ static oly_status give_group_buffers(oly_planner *p, unroller *u)
         for (int j = 0; j < g->n; j++)
             last[step * form->n_stages + g->first + j] = k;
         for (int j = 0; j < g->n_pieces && g->n_stored > 0; j++)
-            note_group_reads(u, last, step, k, &g->pieces[j]);
+            note_reads(u, last, k, &pass->instance[step * form->n_stages], g->pieces[j].program.n_loads,
+                       g->pieces[j].loads);
     }
     for (int j = 0; j < form->n_fields; j++)
         if (u->field[pass->steps][j].kind == OLY_TILING_STAGE)
@@ -426,10 +413,7 @@ static double instructions_of(const oly_tiling_stage *s)
 /* Machine code computes several elements at once, and keeps splats in registers. */
 static double vector_operations(const oly_tile_program *p)
 {
-    int n = p->n_loads + p->n_stores;
-    for (int k = 0; k < p->n_instructions; k++)
-        n += p->instructions[k].op != OLY_TILE_splat;
-    return (double)n / TOGETHER;
+    return (double)(p->n_loads + p->n_stores + oly_tiling_operations(p)) / TOGETHER;
 }
 
 /* Of the piece with the most elements. */
