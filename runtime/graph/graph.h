@@ -21,9 +21,10 @@ typedef struct oly_contraction {
     uint8_t contract[2][OLY_MAX_RANK], batch[2][OLY_MAX_RANK]; /* [operand][pair] */
 } oly_contraction;
 
-/* Loops of which one iteration is several of the program's (plan/loop_fission.c): the loop itself; what a field is
- * after a step; a value computed separately in each step. */
-enum { OLY_UNROLLED_LOOP = 1, OLY_UNROLLED_FIELD = 2, OLY_UNROLLED_STAGE = 4 };
+/* Loops of which one iteration is several of the program's (plan/rewrite/loop_fission.c): the loop itself; what a field is
+ * after a step; a value computed separately in each step. A loop that is none of the program's and runs once
+ * (plan/rewrite/field_regions.c). */
+enum { OLY_UNROLLED_LOOP = 1, OLY_UNROLLED_FIELD = 2, OLY_UNROLLED_STAGE = 4, OLY_UNROLLED_REGION = 8 };
 
 /* What an operation needs besides its operands. Unused members are zero, so that parameters can be hashed and compared
  * as memory. The members that every pass of the planner reads come first, see oly_node. */

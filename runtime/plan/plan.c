@@ -477,7 +477,9 @@ static oly_status rewrite(oly_planner *p)
         OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))
         OLY_TRY(oly_hoist(g));
-    return oly_enabled(OLY_OPTIMISATION_LOOP_FISSION) ? oly_split_loops(p) : OLY_OK;
+    if (oly_enabled(OLY_OPTIMISATION_LOOP_FISSION))
+        OLY_TRY(oly_split_loops(p));
+    return oly_enabled(OLY_OPTIMISATION_FIELD_REGIONS) ? oly_make_field_regions(p) : OLY_OK;
 }
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)

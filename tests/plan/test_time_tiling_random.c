@@ -4,153 +4,11 @@
  * of one shape, and of shapes that differ by one or two elements, as on staggered grids.
  *   TIME_TILING_CASES=first,last   others */
 #include "check.h"
+#include "random_fields.h"
 #include <math.h>
 #include <olympus.h>
 
-enum { MOST_FIELDS = 3, MOST_VALUES = 64, LOOKS = 3 }; /* LOOKS: carries beside the fields */
-
-typedef struct random_case {
-    unsigned seed, state;
-    int n_fields, n_operations, rank, steps;
-    bool staggered, is_long; /* is_long: many operations, most of them on recent values at the same element */
-    int64_t shape[MOST_FIELDS][2];
-} random_case;
-
-static int draw(random_case *c, int64_t n)
-{
-    c->state = c->state * 1664525u + 1013904223u;
-    return (int)((c->state >> 8) % (unsigned)n);
-}
-
-static void name_part(const random_case *c, int d, int64_t from, int64_t to, char *text)
-{
-    sprintf(text, "%s%d:%d%s", d == 1 ? ":, " : "", (int)from, (int)to, c->rank == 2 && d == 0 ? ", :" : "");
-}
-
-static oly_array part(const random_case *c, oly_array x, int d, int64_t from, int64_t to)
-{
-    char text[64];
-    name_part(c, d, from, to, text);
-    return oly_slice(x, text);
-}
-
-static oly_array updated(random_case *c, oly_array x, oly_array y, int d)
-{
-    int64_t size = oly_dim(x, d), from = draw(c, size - 1), to = from + 1 + draw(c, size - from);
-    int64_t other = draw(c, size - (to - from) + 1);
-    char text[64];
-    other = llabs(other - from) > 4 ? from : other;
-    name_part(c, d, from, to, text);
-    return oly_update(x, text, oly_mul(0.5, part(c, y, d, other, other + to - from)));
-}
-
-static oly_array padded(random_case *c, oly_array x, int d)
-{
-    int64_t size = oly_dim(x, d), below = draw(c, 4), above = draw(c, 4), from = draw(c, below + above + 1);
-    int64_t low[2] = {0, 0}, high[2] = {0, 0};
-    low[d] = below;
-    high[d] = above;
-    return oly_pad(part(c, x, d, from, from + size - below - above), 0.25, low, high, NULL);
-}
-
-static oly_array joined(random_case *c, oly_array x, oly_array y, oly_array z, int d)
-{
-    int64_t size = oly_dim(x, d), width = 1 + draw(c, 3), from = draw(c, 2) ? 0 : size - width;
-    return oly_concatenate(d, part(c, x, d, from, from + width),
-                           oly_add(part(c, y, d, 0, size - width), part(c, z, d, width, size)));
-}
-
-static oly_array slope(random_case *c, oly_array x, int d)
-{
-    int64_t one[2] = {0, 0}, size = oly_dim(x, d);
-    one[d] = 1;
-    oly_array p = oly_pad(x, 0, one, one, NULL);
-    return oly_mul(0.5, oly_sub(part(c, p, d, 0, size), part(c, p, d, 2, size + 2)));
-}
-
-static oly_array spread(oly_array x, oly_array y, oly_array z, int d)
-{
-    return oly_add(oly_mul(0.3, x), oly_mul(0.2, oly_add(oly_roll(y, 1, d), oly_roll(z, -1, d))));
-}
-
-/* A slice of x, or x padded, of these extents. */
-static oly_array fitted(random_case *c, oly_array x, const int64_t *shape)
-{
-    for (int d = 0; d < c->rank; d++) {
-        int64_t low[2] = {0, 0}, high[2] = {0, 0}, more = shape[d] - oly_dim(x, d);
-        if (more > 0) {
-            low[d] = draw(c, more + 1);
-            high[d] = more - low[d];
-            x = oly_pad(x, 0.25, low, high, NULL);
-        } else if (more < 0) {
-            int64_t from = draw(c, 1 - more);
-            x = part(c, x, d, from, from + shape[d]);
-        }
-    }
-    return x;
-}
-
-static oly_array difference(const random_case *c, oly_array x, int d)
-{
-    int64_t size = oly_dim(x, d);
-    return oly_mul(0.5, oly_sub(part(c, x, d, 1, size), part(c, x, d, 0, size - 1)));
-}
-
-/* x times a factor that depends on the position. */
-static oly_array tilted(const random_case *c, oly_array x, int d)
-{
-    int64_t shape[2] = {oly_dim(x, 0), c->rank == 2 ? oly_dim(x, 1) : 1};
-    oly_array at = oly_iota_shape(OLY_INT32, d, c->rank, shape);
-    return oly_mul(x, oly_sub(1, oly_mul(0.01, oly_astype(oly_bitwise_and(at, 15), OLY_FLOAT32))));
-}
-
-static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z)
-{
-    int d = draw(c, c->rank), which = c->is_long && draw(c, 3) ? 4 + draw(c, 4) : draw(c, 10 + c->is_long);
-    int64_t shape[2] = {oly_dim(x, 0), c->rank == 2 ? oly_dim(x, 1) : 1};
-    if (c->staggered) { /* not periodic */
-        y = fitted(c, y, shape);
-        z = fitted(c, z, shape);
-        if (which == 0 || which == 8)
-            return difference(c, x, d);
-    }
-    switch (which) {
-    case 0: return oly_roll(x, draw(c, 7) - 3, d);
-    case 1: return updated(c, x, y, d);
-    case 2: return padded(c, x, d);
-    case 3: return joined(c, x, y, z, d);
-    case 4: return oly_where(oly_gt(x, 0.3), y, z);
-    case 5: return oly_mul(x, c->is_long ? oly_sin(y) : y); /* many squares would grow, and differences with them */
-    case 6: return oly_sub(oly_mul(c->is_long ? 0.6 : 0.7, x), oly_mul(0.4, y));
-    case 7: return oly_max2(x, oly_sin(y));
-    case 8: return spread(x, y, z, d);
-    case 10: return tilted(c, x, d);
-    default: return slope(c, x, d);
-    }
-}
-
-/* Recorded alike every time: it starts from the case's seed. */
-static void body(oly_array i, oly_array *carry, void *user)
-{
-    random_case *c = user;
-    oly_array values[MOST_VALUES];
-    int n = c->n_fields;
-    (void)i;
-    memcpy(values, carry, sizeof *carry * (size_t)n);
-    c->state = c->seed;
-    for (int k = 0; k < c->n_operations; k++, n++) {
-        int x = draw(c, n), y = draw(c, n), z = draw(c, n);
-        if (c->is_long && draw(c, 4))
-            x = n - 1 - draw(c, n < 5 ? n : 5);
-        values[n] = operation(c, values[x], values[y], values[z]);
-    }
-    for (int k = 0; k < c->n_fields; k++) {
-        oly_array result = values[n - 1 - draw(c, 3)];
-        carry[k] = draw(c, 4) ? oly_mul(0.9, result) : result;
-        if (c->staggered)
-            carry[k] = fitted(c, carry[k], c->shape[k]);
-    }
-}
+enum { LOOKS = 3 }; /* LOOKS: carries beside the fields */
 
 /* The same with observations: a sum for every step, the largest value so far, and a time that advances by itself. */
 static void looked_at(oly_array i, oly_array *carry, void *user)
@@ -159,17 +17,19 @@ static void looked_at(oly_array i, oly_array *carry, void *user)
     oly_array before[MOST_FIELDS], *looks = carry + c->n_fields;
     oly_operand at[1] = {oly_operand_array(i)};
     memcpy(before, carry, sizeof *carry * (size_t)c->n_fields);
-    body(i, carry, user);
-    if (draw(c, 2))
+    random_case_body(i, carry, user);
+    if (random_case_draw(c, 2))
         carry[0] = oly_mul(carry[0], oly_sub(1, oly_mul(0.001, oly_astype(i, OLY_FLOAT32))));
-    if (draw(c, 2))
+    if (random_case_draw(c, 2))
         carry[0] = oly_sub(carry[0], oly_mul(0.01, looks[2]));
-    looks[2] = oly_add(looks[2], draw(c, 2) ? oly_mul(0.01, looks[2]) : oly_mul(0.02, oly_astype(i, OLY_FLOAT32)));
-    int first = draw(c, c->n_fields), second = draw(c, c->n_fields);
-    oly_array x = draw(c, 2) ? before[first] : carry[first], y = oly_mul(carry[second], 0.5);
-    oly_array sum = oly_sum(draw(c, 2) ? oly_mul(x, carry[first]) : oly_sub(x, carry[first]));
+    looks[2] =
+        oly_add(looks[2], random_case_draw(c, 2) ? oly_mul(0.01, looks[2]) : oly_mul(0.02, oly_astype(i, OLY_FLOAT32)));
+    int first = random_case_draw(c, c->n_fields), second = random_case_draw(c, c->n_fields);
+    oly_array x = random_case_draw(c, 2) ? before[first] : carry[first], y = oly_mul(carry[second], 0.5);
+    oly_array sum = oly_sum(random_case_draw(c, 2) ? oly_mul(x, carry[first]) : oly_sub(x, carry[first]));
     looks[0] = (oly_dynamic_update_slice)(looks[0], oly_reshape(sum, 1), 1, at);
-    looks[1] = oly_max2(looks[1], oly_add(oly_max(draw(c, 2) ? y : carry[second]), oly_mul(0.001, oly_sum(y))));
+    looks[1] =
+        oly_max2(looks[1], oly_add(oly_max(random_case_draw(c, 2) ? y : carry[second]), oly_mul(0.001, oly_sum(y))));
 }
 
 static void many_looked_at(const oly_array *in, oly_array *out, void *user)
@@ -183,13 +43,13 @@ static void many(const oly_array *in, oly_array *out, void *user)
 {
     const random_case *c = user;
     memcpy(out, in, sizeof *in * (size_t)c->n_fields);
-    oly_fori(0, c->steps, body, c->n_fields, out, user);
+    oly_fori(0, c->steps, random_case_body, c->n_fields, out, user);
 }
 
 static void single(const oly_array *in, oly_array *out, void *user)
 {
     memcpy(out, in, sizeof *in * (size_t)((const random_case *)user)->n_fields);
-    body(NULL, out, user);
+    random_case_body(NULL, out, user);
 }
 
 static void apply(oly_fn f, int n, const oly_array *in, oly_array *out)
@@ -209,50 +69,9 @@ static float *values_of(oly_array x, size_t bytes)
     return data;
 }
 
-static size_t count_of(const random_case *c, int field)
-{
-    return (size_t)(c->shape[field][0] * (c->rank == 2 ? c->shape[field][1] : 1));
-}
-
-static random_case draw_case(int number, bool staggered)
-{
-    random_case c = {.state = (unsigned)number * 7919u + 1, .staggered = staggered};
-    c.n_fields = 1 + draw(&c, MOST_FIELDS);
-    c.n_operations = 3 + draw(&c, 7);
-    c.rank = 1 + draw(&c, 2);
-    c.steps = 2 + draw(&c, 6);
-    c.shape[0][0] = 9 + draw(&c, 40);
-    c.shape[0][1] = 8 + draw(&c, 12);
-    c.n_fields += staggered && c.n_fields == 1;
-    for (int k = 1; k < c.n_fields; k++)
-        for (int d = 0; d < 2; d++)
-            c.shape[k][d] = c.shape[0][d] + (staggered ? draw(&c, 4) - 1 : 0);
-    return c;
-}
-
-/* Bodies whose machine code computes several values together (time_tiling_group.c). */
-static random_case draw_long_case(int number)
-{
-    random_case c = draw_case(number, number % 2);
-    c.is_long = true;
-    c.n_operations = 10 + draw(&c, MOST_VALUES - MOST_FIELDS - 10);
-    return c;
-}
-
-static oly_array start_of(const random_case *c, int field)
-{
-    size_t count = count_of(c, field);
-    float *data = malloc(count * sizeof *data);
-    for (size_t i = 0; i < count; i++)
-        data[i] = (float)((i * 7919 + (size_t)field * 31 + 13) % 1009) / 1009;
-    oly_array x = oly_from_host(data, OLY_FLOAT32, c->rank, c->shape[field]);
-    free(data);
-    return x;
-}
-
 static void compare(const random_case *c, int number, int field, oly_array one, oly_array eight, oly_array plain)
 {
-    size_t count = count_of(c, field), bytes = count * sizeof(float);
+    size_t count = random_case_count(c, field), bytes = count * sizeof(float);
     float *a = values_of(one, bytes), *b = values_of(eight, bytes), *e = values_of(plain, bytes);
     const char *kind = c->staggered ? "staggered " : "";
     if (memcmp(a, b, bytes) != 0)
@@ -269,12 +88,12 @@ static void compare(const random_case *c, int number, int field, oly_array one, 
 static void check_case(int number, random_case c)
 {
     static const char *const places[][2] = {{"x=4, y=2", "x, y"}, {"x=2, y=4", "x, y"}, {"x=4, y=2", "y, None"}};
-    const char *const *place = places[draw(&c, 3)];
+    const char *const *place = places[random_case_draw(&c, 3)];
     c.seed = c.state;
     oly_mesh mesh = oly_make_mesh(c.rank == 1 ? "x=8" : place[0]);
     oly_array in[MOST_FIELDS], spread_out[MOST_FIELDS], one[MOST_FIELDS], eight[MOST_FIELDS], plain[MOST_FIELDS];
     for (int k = 0; k < c.n_fields; k++) {
-        plain[k] = in[k] = start_of(&c, k);
+        plain[k] = in[k] = random_case_start(&c, k);
         spread_out[k] = oly_device_put(in[k], oly_named(mesh, c.rank == 1 ? "x" : place[1]));
     }
     oly_fn loop = oly_jit(many, c.n_fields, c.n_fields, .user = &c);
@@ -305,7 +124,7 @@ static void check_cases(int first, int last, bool staggered, bool is_long)
         for (int k = first + p * next; k <= last + p * next; k++)
             OLY_SCOPE
             {
-                check_case(k, is_long ? draw_long_case(k) : draw_case(k, staggered));
+                check_case(k, is_long ? random_case_long(k) : random_case_of(k, staggered));
             }
         assert_int_equal(oly_finalize(), 0);
     }
@@ -320,7 +139,7 @@ enum { CASES = 24 };
  * fields are one device's. */
 static void check_looks(int number, bool staggered, char **bits)
 {
-    random_case c = draw_case(number, staggered);
+    random_case c = random_case_of(number, staggered);
     c.steps += 5;
     for (int k = 0; k < c.n_fields; k++) {
         c.shape[k][0] += c.rank == 1 ? 16384 : 110;
@@ -332,7 +151,7 @@ static void check_looks(int number, bool staggered, char **bits)
     oly_array in[MOST_FIELDS + LOOKS], spread_out[MOST_FIELDS + LOOKS], one[MOST_FIELDS + LOOKS],
         eight[MOST_FIELDS + LOOKS];
     for (int k = 0; k < c.n_fields; k++) {
-        in[k] = start_of(&c, k);
+        in[k] = random_case_start(&c, k);
         spread_out[k] = oly_device_put(in[k], oly_named(mesh, c.rank == 1 ? "x" : "x, y"));
     }
     in[n - 3] = spread_out[n - 3] = oly_zeros(OLY_FLOAT32, c.steps);
@@ -343,7 +162,7 @@ static void check_looks(int number, bool staggered, char **bits)
     apply(loop, n, spread_out, eight);
     size_t at = 0, total = sizeof(float) * (size_t)(c.steps + 2);
     for (int k = 0; k < c.n_fields; k++)
-        total += sizeof(float) * count_of(&c, k);
+        total += sizeof(float) * random_case_count(&c, k);
     char *all = malloc(total);
     for (int k = 0; k < n; k++) {
         size_t bytes = sizeof(float) * (size_t)oly_size(eight[k]);
@@ -420,14 +239,14 @@ static void machine_code_changes_no_bit(void **state)
         for (int k = 0; k < PROGRAMS && oly_process_count() == 1; k++)
             OLY_SCOPE
             {
-                random_case c = k < PROGRAMS / 2 ? draw_case(first + k, k % 2) : draw_long_case(first + k);
+                random_case c = k < PROGRAMS / 2 ? random_case_of(first + k, k % 2) : random_case_long(first + k);
                 oly_array in[MOST_FIELDS], out[MOST_FIELDS];
                 c.seed = c.state;
                 for (int j = 0; j < c.n_fields; j++)
-                    in[j] = start_of(&c, j);
+                    in[j] = random_case_start(&c, j);
                 apply(oly_jit(many, c.n_fields, c.n_fields, .user = &c), c.n_fields, in, out);
                 for (int j = 0; j < c.n_fields; j++) {
-                    size_t bytes = sizeof(float) * count_of(&c, j);
+                    size_t bytes = sizeof(float) * random_case_count(&c, j);
                     char *now = (char *)values_of(out[j], bytes);
                     if (bits[k][j] && memcmp(bits[k][j], now, bytes) != 0)
                         fail_msg("case %d: field %d has other bits by machine code", first + k, j);

@@ -82,6 +82,7 @@ typedef struct oly_tiling_fixed {
 typedef struct oly_tiling_form {
     int rank, n_fields, n_stages, n_fixed;
     bool unrolled; /* one of its steps stands for several of the program's */
+    bool region;   /* it is no loop of the program: rounds as its operations do one by one */
     int64_t shape[OLY_TILING_RANK];
     bool wraps[OLY_TILING_RANK];
     const oly_node **field;   /* the body's inputs */
@@ -118,6 +119,7 @@ typedef struct oly_tiling_pass {
     int64_t field_lo[OLY_TILING_RANK], field_hi[OLY_TILING_RANK];
     int *n_needs; /* [n_fields] */
     oly_tiling_need **needs;
+    oly_tiling_point *fixed_lo, *fixed_hi; /* [n_fixed] what is read of values from outside, around what is written */
 } oly_tiling_pass;
 
 /* Where a value from outside the loop is on a device. */

@@ -421,17 +421,23 @@ static int most_steps(const fission *x)
     return each > 0 ? room / each : room;
 }
 
+int oly_input_devices(const oly_planner *p)
+{
+    int devices = 1;
+    for (int k = 0; k < p->plan->graph->n_inputs; k++) {
+        oly_sharding s = p->request->inputs[k].sharding;
+        devices = s && s->mesh->n_devices > devices ? s->mesh->n_devices : devices;
+    }
+    return devices;
+}
+
 /* The share of the computation that is done twice when margins are `steps` steps wide. Layouts are not known yet:
  * assumes blocks as compact as the number of devices allows. */
 static double twice_computed(const fission *x, int steps)
 {
     const oly_type *t = &x->body->inputs[1 + x->field[0]]->type;
-    int devices = 1, parts = 1;
+    int devices = oly_input_devices(x->p), parts = 1;
     double share = 0, blocks = 1;
-    for (int k = 0; k < x->p->plan->graph->n_inputs; k++) {
-        oly_sharding s = x->p->request->inputs[k].sharding;
-        devices = s && s->mesh->n_devices > devices ? s->mesh->n_devices : devices;
-    }
     for (; blocks < devices; parts++) {
         blocks = 1;
         for (int d = 0; d < t->rank; d++)

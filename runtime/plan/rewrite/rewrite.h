@@ -6,8 +6,14 @@
 #include "plan/model/planner.h"
 
 oly_status oly_hoist(oly_graph *g);
+/* The devices of the largest mesh of an input: before layouts are known, what arrays will be split over. */
+int oly_input_devices(const oly_planner *p);
 /* Splits loops in which some carries only observe the fields, so that fields can be tiled in time. */
 oly_status oly_split_loops(oly_planner *p);
+/* Makes loops that run once of what computes fields from nearby elements of computed fields. */
+oly_status oly_make_field_regions(oly_planner *p);
+/* What makes a region has at least as many elements on a device. Tests change it. */
+extern int64_t oly_fewest_region_elements;
 /* Where a reduction of all elements of a reshaped array would gather it: takes the array as it was before. Needs propagated axes; if the
  * graph has changed, frames and axes must be made again. */
 oly_status oly_reduce_unravelled(oly_planner *p, oly_frame *f, bool *changed);

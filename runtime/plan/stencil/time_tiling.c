@@ -418,22 +418,30 @@ static oly_status hand_out(lowering *w)
 
 /* -- values from outside the loop ---------------------------------------------------------------------------------- */
 
-static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
+/* For loops of the program the same around all of them: they are brought once. */
+static void reach_of_fixed(const lowering *w, int number, int d, int64_t *lo, int64_t *hi)
 {
+    const oly_tiling *m = w->tiling;
+    const oly_tiling_fixed *x = &m->form.fixed[number];
+    *lo = m->form.region ? m->pass.fixed_lo[number][d] : oly_smaller(m->pass.lo[d], m->first.lo[d]) + x->low[d];
+    *hi = m->form.region ? m->pass.fixed_hi[number][d] : oly_larger(m->pass.hi[d], m->first.hi[d]) + x->high[d];
+}
+
+static oly_region region_of_fixed(const lowering *w, int number)
+{
+    const oly_tiling_fixed *x = &w->tiling->form.fixed[number];
     oly_region r = {.mesh = w->layout.mesh, .rank = x->node->type.rank};
     for (int e = 0; e < r.rank; e++) {
         int d = x->dim[e];
-        if (d < 0)
+        if (d < 0) {
             r.dim[e] =
                 (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1, .lo = x->at[e], .hi = x->at[e]};
-        else
-            r.dim[e] = (oly_region_dim){.split = w->layout.split[d],
-                                        .n = w->layout.shape[d],
-                                        .scale = 1,
-                                        .lo = oly_smaller(w->tiling->pass.lo[d], w->tiling->first.lo[d]) + x->low[d],
-                                        .hi = oly_larger(w->tiling->pass.hi[d], w->tiling->first.hi[d]) + x->high[d],
-                                        .wraps = w->tiling->form.wraps[d]};
-        if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends, so no copy is needed */
+            continue;
+        }
+        r.dim[e] = (oly_region_dim){
+            .split = w->layout.split[d], .n = w->layout.shape[d], .scale = 1, .wraps = w->tiling->form.wraps[d]};
+        reach_of_fixed(w, number, d, &r.dim[e].lo, &r.dim[e].hi);
+        if (!is_cut(w, d)) { /* nothing is read beyond its ends, so no copy is needed */
             r.dim[e].lo = oly_larger(r.dim[e].lo, 0);
             r.dim[e].hi = oly_smaller(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
         }
@@ -462,7 +470,7 @@ static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *re
     OLY_PLAN_CHECK(nodes);
     for (int k = 0; k < form->n_fixed; k++) {
         nodes[k] = (oly_node *)form->fixed[k].node;
-        regions[k] = region_of_fixed(w, &form->fixed[k]);
+        regions[k] = region_of_fixed(w, k);
     }
     OLY_TRY(oly_gather_reads(w->p, body, form->n_fixed, nodes, regions));
     for (int k = 0; k < form->n_fixed; k++) {
@@ -545,8 +553,11 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
     int n_fields = 0;
     for (int j = 0; j < m->form.n_fields; j++)
         n_fields += is_read(m, j);
-    oly_text_add(&t, "%d field%s, %lld steps in %lld pass%s of up to %d", n_fields, n_fields == 1 ? "" : "s",
-                 (long long)w->count, (long long)passes, passes == 1 ? "" : "es", m->pass.steps);
+    if (m->form.region)
+        oly_text_add(&t, "%d values of one step together", m->form.n_stages);
+    else
+        oly_text_add(&t, "%d field%s, %lld steps in %lld pass%s of up to %d", n_fields, n_fields == 1 ? "" : "s",
+                     (long long)w->count, (long long)passes, passes == 1 ? "" : "es", m->pass.steps);
     const char *comma = "";
     for (int k = 0; margins && k < margins->n_steps; k++) {
         const oly_step *move = &margins->steps[k];
@@ -556,7 +567,7 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
         s->members = move->members;
     }
     if (margins)
-        oly_text_add(&t, "; one halo exchange per pass:");
+        oly_text_add(&t, m->form.region ? "; one halo exchange:" : "; one halo exchange per pass:");
     for (int d = 0; d < w->layout.rank && margins; d++) {
         int64_t lo = w->region[0].dim[d].lo + m->form.align[0][d], hi = w->region[0].dim[d].hi + m->form.align[0][d];
         if (lo || hi) {

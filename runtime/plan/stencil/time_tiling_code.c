@@ -130,7 +130,6 @@ static oly_status find_taps(oly_planner *p, const oly_tiling_code *c, int value,
                             oly_tiling_piece *piece)
 {
     tap_list l = {0};
-    piece->n_taps = 0;
     if (!oly_enabled(OLY_OPTIMISATION_STENCIL_TAPS) || (dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) ||
         value < OLY_TILING_LOADS || !add_taps(c, &l, value, dtype, 1))
         return OLY_OK;
@@ -262,10 +261,12 @@ oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int n, const i
     return OLY_OK;
 }
 
-oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
-                             bool *fits)
+oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, bool taps,
+                             oly_tiling_piece *piece, bool *fits)
 {
-    OLY_TRY(find_taps(p, c, value, dtype, piece));
+    piece->n_taps = 0;
+    if (taps)
+        OLY_TRY(find_taps(p, c, value, dtype, piece));
     return oly_tiling_program(p, c, 1, &value, &dtype, &piece->program, &piece->loads, fits);
 }
 

@@ -24,9 +24,9 @@ int oly_tiling_add_once(oly_tiling_code *c, const oly_tile_instruction *i);
 int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant);
 /* The node's operation on values in[]; an iota counts along `dimension`. */
 int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension);
-/* Builds the program that computes a value. *fits: there are enough registers. */
-oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
-                             bool *fits);
+/* Builds the program that computes a value. taps: sums of weighted loads may be fused multiply-adds. *fits: there are enough registers. */
+oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, bool taps,
+                             oly_tiling_piece *piece, bool *fits);
 /* The program alone, with n results. *fits: there are enough registers. */
 oly_status oly_tiling_program(oly_planner *p, oly_tiling_code *c, int n, const int *value, const oly_dtype *dtype,
                               oly_tile_program *program, const oly_tiling_load **loads, bool *fits);

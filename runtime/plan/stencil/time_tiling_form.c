@@ -39,8 +39,9 @@ static void find_dependence(oly_tiling_walk *f)
         f->meetings[k].input = -1;
     for (int j = 0; j < g->n_inputs; j++) {
         oly_tiling_meeting *m = oly_tiling_meeting_of(f, g->inputs[j]);
+        bool field = j <= f->form->n_fields || (f->form->region && g->inputs[j]->type.rank == f->form->rank);
         m->input = j;
-        m->depends = j == 0 ? 1 : j <= f->form->n_fields ? 2 : 0;
+        m->depends = j == 0 ? 1 : field ? 2 : 0;
     }
     for (int k = 0; k < g->n_nodes; k++)
         for (int j = 0; j < g->nodes[k]->n_in; j++) {
@@ -68,7 +69,7 @@ static oly_status make_piece(oly_tiling_walk *f, const oly_node *n, oly_tiling_p
         f->fails = f->fails || f->cut < 0 || f->cut_at <= f->lo[f->cut] || f->cut_at >= f->hi[f->cut];
         return OLY_OK;
     }
-    OLY_TRY(oly_tiling_finish(f->p, f->code, value, n->type.dtype, piece, &fits));
+    OLY_TRY(oly_tiling_finish(f->p, f->code, value, n->type.dtype, !f->form->region, piece, &fits));
     f->fails = f->fails || !fits;
     return OLY_OK;
 }
@@ -318,7 +319,8 @@ oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form
     *found = false;
     memset(form, 0, sizeof *form);
     form->n_fields = loop->params.n_carry;
-    form->unrolled = loop->params.unrolled;
+    form->unrolled = loop->params.unrolled & OLY_UNROLLED_LOOP;
+    form->region = loop->params.unrolled & OLY_UNROLLED_REGION;
     if (form->n_fields < 1 || f.body->has_effects || f.body->inputs[1]->type.rank < 1 ||
         f.body->inputs[1]->type.rank > OLY_TILING_RANK)
         return OLY_OK;

@@ -200,6 +200,43 @@ static oly_status keep_needs(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
+static void note_fixed(oly_tiling_pass *pass, const oly_tiling_instance *i, int rank, int n,
+                       const oly_tiling_load *loads)
+{
+    for (int l = 0; l < n; l++)
+        for (int d = 0; d < rank && loads[l].of.kind == OLY_TILING_FIXED; d++) {
+            int64_t *lo = &pass->fixed_lo[loads[l].of.index][d], *hi = &pass->fixed_hi[loads[l].of.index][d];
+            *lo = oly_smaller(*lo, i->lo[d] + loads[l].shift[d]);
+            *hi = oly_larger(*hi, i->hi[d] + loads[l].shift[d]);
+        }
+}
+
+/* By stages, by their machine code, and by groups. */
+static oly_status find_fixed(oly_planner *p, const oly_tiling_form *form, oly_tiling_pass *pass)
+{
+    size_t bytes = sizeof *pass->fixed_lo * (size_t)form->n_fixed;
+    pass->fixed_lo = OLY_PLAN_NEW(p, oly_tiling_point, form->n_fixed + 1);
+    pass->fixed_hi = OLY_PLAN_NEW(p, oly_tiling_point, form->n_fixed + 1);
+    OLY_PLAN_CHECK(pass->fixed_lo ? pass->fixed_hi : NULL);
+    memset(pass->fixed_lo, 0, bytes);
+    memset(pass->fixed_hi, 0, bytes);
+    for (int k = 0; k < pass->steps * form->n_stages; k++) {
+        const oly_tiling_instance *i = &pass->instance[k];
+        const oly_tiling_stage *s = &form->stages[i->stage];
+        for (int j = 0; j < s->n_pieces && i->needed; j++) {
+            note_fixed(pass, i, form->rank, s->pieces[j].program.n_loads, s->pieces[j].loads);
+            note_fixed(pass, i, form->rank, s->pieces[j].machine.n_loads, s->pieces[j].machine_loads);
+        }
+    }
+    for (int k = 0; k < pass->steps * form->n_groups; k++) {
+        const oly_tiling_group *g = &form->groups[k % form->n_groups];
+        const oly_tiling_instance *i = &pass->instance[k / form->n_groups * form->n_stages + g->first];
+        for (int j = 0; j < g->n_pieces && i->needed; j++)
+            note_fixed(pass, i, form->rank, g->pieces[j].program.n_loads, g->pieces[j].loads);
+    }
+    return OLY_OK;
+}
+
 /* -- buffers ------------------------------------------------------------------------------------------------------- */
 
 /* A result that is not read beyond the tile is written directly to its place. */
@@ -347,6 +384,7 @@ oly_status oly_tiling_unroll(oly_planner *p, const oly_tiling_form *form, int st
     oly_release(memory);
     oly_release(u.needs);
     OLY_TRY(st);
+    OLY_TRY(find_fixed(p, form, pass));
     find_targets(&u);
     OLY_TRY(give_buffers(p, &u));
     return give_group_buffers(p, &u);
