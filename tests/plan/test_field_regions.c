@@ -164,14 +164,14 @@ static void bits_are_those_of_the_plain_evaluation(void **state)
     if (programs)
         sscanf(programs, "%d,%d", &first, &last);
     oly_init(NULL, NULL);
-    int64_t before = oly_fewest_region_elements;
-    oly_fewest_region_elements = 1;
+    int64_t before = oly_field_regions_least;
+    oly_field_regions_least = 1;
     for (int k = first; k <= last; k++)
         OLY_SCOPE
         {
             n += check_program(k) > 0;
         }
-    oly_fewest_region_elements = before;
+    oly_field_regions_least = before;
     assert_int_equal(oly_finalize(), 0);
     if (programs)
         printf("%d of %d programs had regions\n", n, last - first + 1);

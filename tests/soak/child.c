@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See child.h. */
+#include "plan/rewrite/rewrite.h"
 #include "plan/schedule/schedule.h" /* before program.h, whose names are short */
 #include "child.h"
 #include "check_races.h"
@@ -74,6 +75,7 @@ void begin_session(void)
     check_races();
     oly_row_chains_least = as_large ? 1 : 1 << 21;
     oly_direct_reads_least = as_large ? 1 : 1 << 18;
+    oly_field_regions_least = as_large ? 1 : 1 << 13;
     oly_init(NULL, NULL);
     oly_set_error_mode(OLY_ERRORS_RETURN);
 }

@@ -30,7 +30,7 @@ enum {
 };
 
 /* The steps of smaller fields take less time one by one. */
-int64_t oly_fewest_region_elements = 1 << 13;
+int64_t oly_field_regions_least = 1 << 13;
 
 typedef struct mark {
     bool member; /* of some region */
@@ -516,7 +516,7 @@ static oly_status make_region(regions *r, int root, bool *made)
 
 static oly_status make_regions(oly_planner *p, oly_graph *g, bool is_body)
 {
-    int64_t fewest = oly_fewest_region_elements * oly_input_devices(p);
+    int64_t fewest = oly_field_regions_least * oly_input_devices(p);
     regions r = {
         .p = p, .g = g, .is_body = is_body, .rank = rank_of_grid(g, fewest), .n_nodes = g->n_nodes, .fewest = fewest};
     bool made = false;
@@ -541,15 +541,9 @@ static oly_status make_regions(oly_planner *p, oly_graph *g, bool is_body)
 /* Will the loop's body be planned as a whole? */
 static bool is_whole(const oly_node *loop)
 {
-    const oly_graph *body = loop->params.body;
     if (loop->params.unrolled)
         return true;
-    if (loop->params.predicate || loop->params.upper - loop->params.lower < 2)
-        return false;
-    for (int k = 0; k < body->n_nodes; k++)
-        if (!oly_tiling_sees_through(body->nodes[k]))
-            return false;
-    return true;
+    return !loop->params.predicate && loop->params.upper - loop->params.lower > 1 && oly_tiling_may_be_found(loop);
 }
 
 static oly_status make_all(oly_planner *p, oly_graph *g, bool is_body)

@@ -7,7 +7,11 @@
 #include "core/error.h"
 #include <string.h>
 
-enum { MOST_PIECES = 128, MOST_APART = 8 }; /* largest difference of the extents of fields */
+enum {
+    MOST_PIECES = 128,
+    MOST_APART = 8,
+    MOST_CARRIES = 64
+}; /* MOST_APART: largest difference of the extents of fields */
 
 bool oly_tiling_sees_through(const oly_node *n)
 {
@@ -285,6 +289,21 @@ static bool has_grid(const oly_node *loop, oly_tiling_form *form)
     return true;
 }
 
+/* Do carries, and operations, allow a loop over fields? */
+static bool may_be_loop(const oly_node *loop, oly_tiling_form *form)
+{
+    const oly_graph *body = loop->params.body;
+    return !body->has_effects && body->inputs[1]->type.rank >= 1 && body->inputs[1]->type.rank <= OLY_TILING_RANK &&
+           has_grid(loop, form) && may_be_found(body);
+}
+
+bool oly_tiling_may_be_found(const oly_node *loop)
+{
+    oly_tiling_point align[MOST_CARRIES];
+    oly_tiling_form form = {.n_fields = loop->params.n_carry, .align = align};
+    return form.n_fields >= 1 && form.n_fields <= MOST_CARRIES && may_be_loop(loop, &form);
+}
+
 static oly_status find_form(oly_tiling_walk *f, bool *found)
 {
     oly_tiling_form *form = f->form;
@@ -321,12 +340,11 @@ oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form
     form->n_fields = loop->params.n_carry;
     form->unrolled = loop->params.unrolled & OLY_UNROLLED_LOOP;
     form->region = loop->params.unrolled & OLY_UNROLLED_REGION;
-    if (form->n_fields < 1 || f.body->has_effects || f.body->inputs[1]->type.rank < 1 ||
-        f.body->inputs[1]->type.rank > OLY_TILING_RANK)
+    if (form->n_fields < 1)
         return OLY_OK;
     form->align = OLY_PLAN_NEW(p, oly_tiling_point, form->n_fields);
     OLY_PLAN_CHECK(form->align);
-    if (!has_grid(loop, form) || !may_be_found(f.body))
+    if (!may_be_loop(loop, form))
         return OLY_OK;
     f.fixed_capacity = 2 * (int)n;
     f.meetings = oly_calloc(n, sizeof *f.meetings);

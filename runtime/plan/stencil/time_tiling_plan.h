@@ -7,6 +7,8 @@
 
 /* time_tiling_form.c: may a loop over fields contain this operation? */
 bool oly_tiling_sees_through(const oly_node *n);
+/* Do the carries and operations of a counted loop allow one over fields? Most of those are one. */
+bool oly_tiling_may_be_found(const oly_node *loop);
 /* What a loop's body computes; *found false: it is no loop over fields. */
 oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form *form, bool *found);
 /* time_tiling_fuse.c: the programs that machine code computes. */
