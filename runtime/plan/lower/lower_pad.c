@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lowering of padding: writes the padding value to the margins of each device's part (to all of it, if there are
- * gaps between elements), then copies the operand into it. The result keeps the operand's cuts, so that only
- * elements pushed across a cut move; if that makes the parts too uneven, or the result is an output, it gets
- * balanced blocks. Called by lower.c. */
+/* Lowering of padding: copies the operand into each device's part and, in the same step, the padding value around it and between its
+ * elements. The result keeps the operand's cuts, so that only elements pushed across a cut move; if that makes the parts too uneven, or the
+ * result is an output, it gets balanced blocks. Called by lower.c. */
 #include "plan/lower/lower.h"
 
 /* Does the padding, or what is removed, at one end exceed a balanced part? */
@@ -32,91 +31,110 @@ typedef struct filler {
     oly_planner *p;
     oly_reading value;
     size_t element;
-    int slot, n, capacity;
+    int slot, n;
     oly_copy_work *copies;
     double work;
 } filler;
 
-static void fill_box(filler *w, int device, const oly_box *holds, const int64_t *lo, const int64_t *hi)
+/* Elements of a dimension: `extent` of them from `first` on, `step` apart, each with `beside` - 1 ones after it. */
+typedef struct lattice {
+    int64_t first, extent, step, beside;
+} lattice;
+
+static lattice range(int64_t lo, int64_t hi)
+{
+    return (lattice){lo, hi - lo, 1, 1};
+}
+
+static void add_dimension(oly_copy_work *c, int64_t extent, int64_t stride)
+{
+    c->task.extent[c->task.rank] = extent;
+    c->task.to_stride[c->task.rank] = c->to.stride[c->task.rank] = stride;
+    c->task.rank++;
+}
+
+static void fill_part(filler *w, int device, const oly_box *holds, const lattice *part)
 {
     oly_copy_work *c = &w->copies[w->n];
-    *c = (oly_copy_work){.from = w->value.place[device], .to.base = oly_cell(w->p->plan, device, w->slot)};
-    c->task = (oly_copy_task){.element_bytes = w->element, .rank = holds->rank};
-    int64_t stride = 1, count = 1;
-    for (int d = holds->rank - 1; d >= 0; d--) {
-        c->task.extent[d] = hi[d] - lo[d];
-        c->task.to_stride[d] = c->to.stride[d] = stride;
-        c->to.offset += (lo[d] - holds->lo[d]) * stride * (int64_t)w->element;
-        stride *= holds->hi[d] - holds->lo[d];
-        count *= hi[d] - lo[d];
+    int64_t stride[OLY_MAX_RANK], count = 1;
+    for (int64_t s = 1, d = holds->rank - 1; d >= 0; d--) {
+        stride[d] = s;
+        s *= holds->hi[d] - holds->lo[d];
+        count *= part[d].extent * part[d].beside;
     }
     if (count == 0)
         return;
+    *c = (oly_copy_work){.from = w->value.place[device], .to.base = oly_cell(w->p->plan, device, w->slot)};
+    c->task = (oly_copy_task){.element_bytes = w->element};
+    for (int d = 0; d < holds->rank; d++) {
+        c->to.offset += (part[d].first - holds->lo[d]) * stride[d] * (int64_t)w->element;
+        add_dimension(c, part[d].extent, part[d].step * stride[d]);
+        if (part[d].beside > 1)
+            add_dimension(c, part[d].beside, stride[d]);
+    }
     w->work += (double)count;
     w->n++;
 }
 
-static int64_t clamped(int64_t i, int64_t lo, int64_t hi)
+/* Where the operand's elements are in the device's box b, in dimension d. */
+static lattice elements_in(const oly_node *n, const oly_box *b, int d)
 {
-    return i < lo ? lo : i > hi ? hi : i;
+    int64_t start = n->params.start[d], step = n->params.step[d], extent = n->in[0]->type.shape[d];
+    int64_t before = b->lo[d] <= start ? 0 : (b->lo[d] - start + step - 1) / step;
+    int64_t end = b->hi[d] <= start ? 0 : (b->hi[d] - start + step - 1) / step;
+    end = end > extent ? extent : end;
+    return (lattice){start + before * step, end > before ? end - before : 0, step, 1};
 }
 
-/* Fills the part of box b outside the operand: below and above it in each dimension, within it in the dimensions
- * before. */
-static void fill_margins(filler *w, const oly_node *n, int device, const oly_box *b)
+/* Fills the part of box b outside the operand: below and above it in each dimension, and between its elements, at its elements in the
+ * dimensions before. */
+static void fill_margins(filler *w, const oly_node *n, int device, const oly_box *b, bool all)
 {
-    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK], begin[OLY_MAX_RANK] = {0}, end[OLY_MAX_RANK] = {0};
-    bool gaps = false, empty = false;
+    lattice part[OLY_MAX_RANK], in[OLY_MAX_RANK];
     for (int d = 0; d < b->rank; d++) {
-        int64_t extent = n->in[0]->type.shape[d];
-        begin[d] = clamped(n->params.start[d], b->lo[d], b->hi[d]);
-        end[d] = clamped(n->params.start[d] + n->params.step[d] * (extent - 1) + 1, begin[d], b->hi[d]);
-        gaps = gaps || (n->params.step[d] > 1 && extent > 1);
-        empty = empty || extent == 0 || begin[d] == end[d];
-        lo[d] = b->lo[d];
-        hi[d] = b->hi[d];
+        part[d] = range(b->lo[d], b->hi[d]);
+        in[d] = elements_in(n, b, d);
+        all = all || in[d].extent == 0;
     }
-    if (gaps || empty) {
-        fill_box(w, device, b, lo, hi);
-        return;
-    }
-    for (int d = 0; d < b->rank; d++) {
-        hi[d] = begin[d];
-        fill_box(w, device, b, lo, hi);
-        lo[d] = end[d];
-        hi[d] = b->hi[d];
-        fill_box(w, device, b, lo, hi);
-        lo[d] = begin[d];
-        hi[d] = end[d];
+    if (all)
+        fill_part(w, device, b, part);
+    for (int d = 0; d < b->rank && !all; d++) {
+        int64_t end = in[d].first + (in[d].extent - 1) * in[d].step + 1;
+        part[d] = range(b->lo[d], in[d].first);
+        fill_part(w, device, b, part);
+        part[d] = range(end, b->hi[d]);
+        fill_part(w, device, b, part);
+        part[d] = (lattice){in[d].first + 1, in[d].extent - 1, in[d].step, in[d].step - 1};
+        fill_part(w, device, b, part);
+        part[d] = in[d];
     }
 }
 
-static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, int slot)
+/* Are there as many dimensions as a copy can have, if it has another one along the gaps between elements? */
+static bool has_room(const oly_node *n)
 {
-    filler w = {.p = p, .element = oly_dtype_size(n->type.dtype), .slot = slot};
-    oly_region scalar = {.mesh = l->mesh};
-    w.copies = OLY_PLAN_NEW(p, oly_copy_work, (size_t)p->plan->n_devices * (size_t)(2 * l->rank + 1));
+    int rank = n->type.rank;
+    for (int d = 0; d < n->type.rank; d++)
+        rank += n->params.step[d] > 2;
+    return rank <= OLY_MAX_RANK;
+}
+
+/* all: also where the operand is copied afterwards. */
+static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, int slot,
+                               const oly_reading *value, bool all)
+{
+    filler w = {.p = p, .value = *value, .element = oly_dtype_size(n->type.dtype), .slot = slot};
+    w.copies = OLY_PLAN_NEW(p, oly_copy_work, (size_t)p->plan->n_devices * (size_t)(3 * l->rank + 1));
     OLY_PLAN_CHECK(w.copies);
-    OLY_TRY(oly_read_operand(p, f, n->in[1], &scalar, &w.value));
-    OLY_TRY(oly_constant_in_memory(p, f, l->mesh, &w.value));
     for (int d = 0; d < p->plan->n_devices; d++) {
         int position = oly_position_in(p, l->mesh, d);
         if (position < 0)
             continue;
         oly_box b = oly_layout_box(l, position);
         if (oly_box_count(&b) > 0)
-            fill_margins(&w, n, d, &b);
+            fill_margins(&w, n, d, &b, all);
     }
-    oly_reading_use(p, &w.value);
-    oly_step *s = oly_step_add(p, f->block, OLY_STEP_MOVE, n, "fill");
-    OLY_PLAN_CHECK(s);
-    s->work = w.work;
-    s->out_slot = slot;
-    s->boxes = true;
-    s->move.n_copies = w.n;
-    s->move.copies = w.copies;
-    oly_slot_use(p, slot);
-    return OLY_OK;
+    return oly_write_constant(p, f, n, slot, value, all, w.n, w.copies, w.work);
 }
 
 /* Does the operand cover the whole result? Even a single element of the result may be in a gap. */
@@ -149,9 +167,17 @@ void oly_pad_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read,
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = padded_layout(p, f, n);
+    oly_region scalar = {.mesh = l.mesh};
+    oly_reading value = {0};
+    bool fills = !nothing_to_fill(n), first = fills && !has_room(n);
     OLY_TRY(oly_settle(p, f, n, &l));
     int slot = oly_value_of(f, n)->slot;
-    if (!nothing_to_fill(n))
-        OLY_TRY(fill_padding(p, f, n, &l, slot));
-    return oly_write_part(p, f, n->in[0], n, slot, &l, n->params.start, n->params.step);
+    if (fills) {
+        OLY_TRY(oly_read_operand(p, f, n->in[1], &scalar, &value));
+        OLY_TRY(oly_constant_in_memory(p, f, l.mesh, &value));
+    }
+    if (first)
+        OLY_TRY(fill_padding(p, f, n, &l, slot, &value, true));
+    OLY_TRY(oly_write_part(p, f, n->in[0], n, slot, &l, n->params.start, n->params.step));
+    return fills && !first ? fill_padding(p, f, n, &l, slot, &value, false) : OLY_OK;
 }

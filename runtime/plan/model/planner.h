@@ -117,8 +117,9 @@ typedef struct oly_frame {
     struct oly_accumulator *accumulators; /* of a loop's body, once lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */
     int n_rows;
-    const oly_loop_row *rows;    /* of a loop's body, once lowered: lower_counted.c */
-    struct oly_chooser *chooser; /* while layouts are chosen by cost */
+    const oly_loop_row *rows;            /* of a loop's body, once lowered: lower_counted.c */
+    struct oly_chooser *chooser;         /* while layouts are chosen by cost */
+    struct oly_constant_slot *constants; /* of the function's frame: read/constants.c */
 } oly_frame;
 
 #define OLY_MOST_MESHES 4

@@ -366,26 +366,6 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
     return OLY_OK;
 }
 
-oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, oly_reading *reading)
-{
-    oly_layout l = {.mesh = mesh};
-    if (!reading->constant)
-        return OLY_OK;
-    oly_region r = oly_region_of_layout(&l);
-    int slot = oly_slot_new(p, &r, oly_dtype_size(reading->constant->type.dtype));
-    if (slot < 0)
-        return OLY_MEMORY;
-    p->plan->slots[slot].block = f->block;
-    OLY_TRY(oly_fill(p, f, reading->constant, reading->constant, &l, slot));
-    oly_slot_use(p, slot);
-    reading->constant = NULL;
-    reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
-    OLY_PLAN_CHECK(reading->place);
-    for (int d = 0; d < p->plan->n_devices; d++)
-        reading->place[d].base = oly_position_in(p, mesh, d) < 0 ? -1 : oly_cell(p->plan, d, slot);
-    return OLY_OK;
-}
-
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -420,6 +400,18 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
     OLY_TRY(oly_read_operand(p, f, node, &part, &reading));
     OLY_TRY(oly_constant_in_memory(p, f, whole->mesh, &reading));
     return copy_into(p, f, node, &part, &reading, &(destination){slot, whole, start, step}, for_node);
+}
+
+oly_status oly_write_constant(oly_planner *p, oly_frame *f, const oly_node *for_node, int slot,
+                              const oly_reading *value, bool apart, int n, oly_copy_work *copies, double work)
+{
+    oly_reading_use(p, value);
+    oly_step *s = copy_step(p, f->block, for_node, slot, apart, n, copies);
+    OLY_PLAN_CHECK(s);
+    s->what = apart ? "fill" : s->what;
+    s->work += work;
+    oly_slot_use(p, slot);
+    return OLY_OK;
 }
 
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)

@@ -45,6 +45,10 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 /* The same for a box of the value. */
 oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                          const oly_layout *whole, const int64_t *start, const int64_t *step, const oly_box *of);
+/* Adds copies of one element in memory, such as a padding value, into a slot, `work` elements in all: to the step before, if that writes
+ * other parts of for_node there. apart: as a step of its own, because what is copied next overwrites some of it. */
+oly_status oly_write_constant(oly_planner *p, oly_frame *f, const oly_node *for_node, int slot,
+                              const oly_reading *value, bool apart, int n, oly_copy_work *copies, double work);
 
 /* -- view_ends.c -- */
 /* May a reader of this region of a view, or of a cyclic shift that is looked through, read its operand instead? Not
