@@ -94,8 +94,7 @@ static bool are_large(const margins *m)
     return large;
 }
 
-/* Does the copy write a box of a row-major array, every element from a place of its own? */
-static bool writes_box(const oly_copy_work *c)
+bool oly_writes_box(const oly_copy_work *c)
 {
     int last = c->task.rank - 1;
     for (int d = 0; d <= last; d++)
@@ -118,7 +117,7 @@ static bool finds_operand(margins *m)
         if ((m->to >= 0 && to != m->to) || c->from.base < 0 || oly_cell_slot(plan, c->from.base) == to)
             return false;
         m->to = to;
-        if (oly_cell_device(plan, c->from.base) == d && writes_box(c) &&
+        if (oly_cell_device(plan, c->from.base) == d && oly_writes_box(c) &&
             (!m->block_copy[d] || oly_copied_elements(1, c) > oly_copied_elements(1, m->block_copy[d])))
             m->block_copy[d] = c;
     }
@@ -318,8 +317,7 @@ static int dimension_of(const oly_copy_work *own, int64_t stride)
     return -1;
 }
 
-/* False: the load does not go along dimensions of the block. */
-static bool redirect(const oly_copy_work *own, const oly_tile_work *w, oly_place *load)
+bool oly_redirect_load(const oly_copy_work *own, const oly_tile_work *w, oly_place *load)
 {
     int64_t at[OLY_MAX_RANK] = {0}, offset = own->from.offset;
     coordinates(own, load->offset, at);
@@ -381,8 +379,8 @@ static oly_status add_part(const margins *m, int reader, int slab, parts *to, bo
         OLY_TRY(oly_part_work(p, s, w, &r, &work[d]));
         for (int k = 0; slab < 0 && work[d].has_work && k < s->tile.program.n_loads; k++)
             if (work[d].loads[k].base == oly_cell(p->plan, d, m->to))
-                *fits = *fits &&
-                        redirect(&m->own[d], &work[d], (oly_place *)(uintptr_t)&work[d].loads[k]); /* the part's own */
+                *fits = *fits && oly_redirect_load(&m->own[d], &work[d],
+                                                   (oly_place *)(uintptr_t)&work[d].loads[k]); /* the part's own */
     }
     double share = volume_of(p->plan, work);
     if (share == 0)

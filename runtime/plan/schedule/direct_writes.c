@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct writes: where a group's result is only copied into a part of a larger array (an update of the inner part of a field, a
- * concatenation, padding), the group writes it there, and nothing is copied. Of the copies of the step the others stay, such as
- * those of a field's border. Called by plan.c once all steps are lowered, before they are ordered. */
+/* Direct writes: where a group's result is copied into a part of a larger array (an update of the inner part of a field, a concatenation,
+ * padding), the group writes it there, and nothing is copied. Other steps that read the result, such as a smoother that needs a field with
+ * and without its margins, read that part instead. Of the copies of the step the others stay, such as those of a field's border. Called by
+ * plan.c once all steps are lowered, before they are ordered. */
 #include "core/optimisation.h"
 #include "plan/schedule/schedule.h"
 #include "plan/schedule/scheduler.h"
 #include <string.h>
 
-enum { FAR = 256 }; /* steps between the group and the copies */
+enum {
+    FAR = 256, /* steps between the group and the copies, and from these to other readers */
+    MOST_READERS = 8,
+    LEAST_ROW = 16 /* elements of a part's rows: shorter ones take longer to read than an array of their own */
+};
+
+/* Other steps that read a group's result. */
+typedef struct readers {
+    int n, step[MOST_READERS];
+} readers;
 
 typedef struct search {
     int from, to; /* slots: the result, and the array that it is copied into */
@@ -70,7 +80,23 @@ static bool keeps_off(const oly_plan *plan, const oly_step *group, int to, const
     return true;
 }
 
-static oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, int from, int to)
+/* May the step read the slot elsewhere? */
+static bool reads_places(const oly_plan *plan, const oly_step *s, int slot)
+{
+    bool moves = s->kind == OLY_STEP_MOVE && !s->second && !s->starts;
+    return (moves || s->kind == OLY_STEP_TILE) && !s->exchange && !oly_effect_on(plan, s, slot).writes;
+}
+
+static bool add_reader(const oly_plan *plan, const oly_block *b, int j, int slot, readers *others)
+{
+    if (others->n == MOST_READERS || !reads_places(plan, &b->steps[j], slot))
+        return false;
+    others->step[others->n++] = j;
+    return true;
+}
+
+/* Steps between the two that read the result are added to the others. */
+static oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, int from, int to, readers *others)
 {
     for (int j = k - 1; j >= 0 && j >= k - FAR; j--) {
         oly_step *s = &b->steps[j];
@@ -78,7 +104,7 @@ static oly_step *group_of(const oly_plan *plan, const oly_block *b, int k, int f
             bool fits = s->kind == OLY_STEP_TILE && !s->exchange && keeps_off(plan, s, to, &b->steps[k]);
             return fits ? s : NULL;
         }
-        if (uses_either(plan, s, from, to))
+        if (uses_either(plan, s, to, to) || (uses_either(plan, s, from, from) && !add_reader(plan, b, j, from, others)))
             return NULL;
     }
     return NULL;
@@ -179,7 +205,7 @@ static oly_status redirect(oly_planner *p, oly_step *group, int store, oly_copy_
     return OLY_OK;
 }
 
-/* -- the pass ---------------------------------------------------------------------------------------------------------------- */
+/* -- other readers ----------------------------------------------------------------------------------------------------------- */
 
 /* Is step k the last that uses the slot? To copies that were added to a step before, lives seem to end one step later. */
 static bool is_last(const oly_plan *plan, const oly_block *b, int k, int slot)
@@ -192,19 +218,149 @@ static bool is_last(const oly_plan *plan, const oly_block *b, int k, int slot)
            (last == number + 1 && (k + 1 == b->n_steps || !uses_either(plan, &b->steps[k + 1], slot, slot)));
 }
 
+/* The steps after k that read the result. False: one of them cannot read it in the larger array, or not any more. */
+static bool find_later(const oly_plan *plan, const oly_block *b, int k, int from, int to, readers *others)
+{
+    int last = k, written = b->n_steps;
+    if (is_last(plan, b, k, from))
+        return true;
+    if (plan->slots[to].kind != OLY_SLOT_SCRATCH && plan->slots[to].kind != OLY_SLOT_POOL)
+        return false;
+    for (int j = k + 1; j < b->n_steps; j++) {
+        const oly_step *s = &b->steps[j];
+        if (s->number > plan->slots[from].last && !oly_has_blocks(s))
+            continue;
+        if (j > k + FAR || (oly_has_blocks(s) && uses_either(plan, s, from, from)))
+            return false;
+        if (uses_either(plan, s, from, from)) {
+            if (!add_reader(plan, b, j, from, others))
+                return false;
+            last = j;
+        }
+        if (written > j && oly_effect_on(plan, s, to).writes)
+            written = j;
+    }
+    return last < written;
+}
+
+/* From the larger array into the group's result, for each device. */
+static oly_copy_work backwards(const oly_copy_work *c)
+{
+    oly_copy_work back = {.task = c->task, .from = c->to, .to = c->from};
+    memcpy(back.task.to_stride, c->task.from_stride, sizeof back.task.to_stride);
+    memcpy(back.task.from_stride, c->task.to_stride, sizeof back.task.from_stride);
+    return back;
+}
+
+static bool has_rows(const oly_copy_work *back)
+{
+    int d = back->task.rank - 1;
+    return d >= 0 && back->task.from_stride[d] == 1 && back->task.extent[d] >= LEAST_ROW && oly_writes_box(back);
+}
+
+static const oly_copy_work *copy_from(const oly_copy_work *copies, int n, int base)
+{
+    for (int k = 0; k < n; k++)
+        if (copies[k].from.base == base && base >= 0)
+            return &copies[k];
+    return NULL;
+}
+
+/* What a step that copies reads there, it reads in the larger array. */
+static bool turn_copy(const oly_copy_work *back, oly_copy_work *c)
+{
+    oly_tile_work box = {.box.rank = c->task.rank};
+    if (c->task.element_bytes != back->task.element_bytes)
+        return false;
+    for (int d = 0; d < c->task.rank; d++) {
+        box.box.extent[d] = c->task.extent[d];
+        c->from.stride[d] = c->task.from_stride[d];
+        if (c->task.extent[d] == 0)
+            return false;
+    }
+    if (!oly_redirect_load(back, &box, &c->from))
+        return false;
+    memcpy(c->task.from_stride, c->from.stride, sizeof c->task.from_stride);
+    return true;
+}
+
+/* The step with its reads of `from` in the larger array, in memory of its own. Not *fits: one of them cannot be. */
+static oly_status turn_reader(oly_planner *p, int from, const oly_copy_work *copies, int n, oly_step *s, bool *fits)
+{
+    oly_plan *plan = p->plan;
+    if (s->kind == OLY_STEP_MOVE) {
+        oly_copy_work *own = OLY_PLAN_NEW(p, oly_copy_work, s->move.n_copies + 1);
+        OLY_PLAN_CHECK(own);
+        memcpy(own, s->move.copies, sizeof *own * (size_t)s->move.n_copies);
+        s->move.copies = own;
+        for (int k = 0; k < s->move.n_copies; k++) {
+            const oly_copy_work *c = copy_from(copies, n, own[k].from.base);
+            oly_copy_work back = c ? backwards(c) : (oly_copy_work){0};
+            if (own[k].from.base >= 0 && oly_cell_slot(plan, own[k].from.base) == from)
+                *fits = *fits && c && has_rows(&back) && turn_copy(&back, &own[k]);
+        }
+        return OLY_OK;
+    }
+    oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, plan->n_devices + 1);
+    OLY_PLAN_CHECK(work);
+    memcpy(work, s->tile.device, sizeof *work * (size_t)plan->n_devices);
+    for (int d = 0; d < plan->n_devices; d++) {
+        oly_place *loads = OLY_PLAN_NEW(p, oly_place, s->tile.program.n_loads + 1);
+        OLY_PLAN_CHECK(loads);
+        if (!work[d].has_work)
+            continue;
+        memcpy(loads, work[d].loads, sizeof *loads * (size_t)s->tile.program.n_loads);
+        work[d].loads = loads;
+        for (int k = 0; k < s->tile.program.n_loads; k++) {
+            if (loads[k].base < 0 || oly_cell_slot(plan, loads[k].base) != from)
+                continue;
+            const oly_copy_work *c = copy_from(copies, n, loads[k].base);
+            oly_copy_work back = c ? backwards(c) : (oly_copy_work){0};
+            *fits = *fits && c && has_rows(&back) &&
+                    oly_dtype_size((oly_dtype)s->tile.program.load_dtype[k]) == back.task.element_bytes &&
+                    oly_redirect_load(&back, &work[d], &loads[k]);
+        }
+    }
+    s->tile.device = work;
+    return OLY_OK;
+}
+
+/* All of them, or none: then not *fits. */
+static oly_status turn_readers(oly_planner *p, const oly_block *b, const readers *others, int from, int to,
+                               const oly_copy_work *copies, int n, bool *fits)
+{
+    oly_step turned[MOST_READERS];
+    for (int k = 0; k < others->n && *fits; k++) {
+        turned[k] = b->steps[others->step[k]];
+        OLY_TRY(turn_reader(p, from, copies, n, &turned[k], fits));
+    }
+    for (int k = 0; k < others->n && *fits; k++) {
+        oly_slot *larger = &p->plan->slots[to];
+        b->steps[others->step[k]] = turned[k];
+        larger->last = turned[k].number > larger->last ? turned[k].number : larger->last;
+    }
+    return OLY_OK;
+}
+
+/* -- the pass ---------------------------------------------------------------------------------------------------------------- */
+
 /* The group whose result this is, if it can write it where the copies of step k put it: *store. NULL: there is none. */
 static oly_status find_group(oly_planner *p, const oly_block *b, int k, int from, int to, oly_step **group, int *store)
 {
     const oly_plan *plan = p->plan;
     const oly_slot *s = &plan->slots[from];
     bool all = false;
+    readers others = {.n = 0};
     *group = NULL;
-    if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->block != b || from == to || !is_last(plan, b, k, from))
+    if (s->kind != OLY_SLOT_SCRATCH || s->claimed || s->block != b || from == to ||
+        !find_later(plan, b, k, from, to, &others))
         return OLY_OK;
-    oly_step *found = group_of(plan, b, k, from, to);
+    oly_step *found = group_of(plan, b, k, from, to, &others);
     *store = found ? oly_store_into(plan, found, from) : -1;
     if (*store >= 0)
         OLY_TRY(find_copies(p, found, *store, &b->steps[k], from, &all));
+    if (all)
+        OLY_TRY(turn_readers(p, b, &others, from, to, b->steps[k].move.copies, b->steps[k].move.n_copies, &all));
     *group = all ? found : NULL;
     return OLY_OK;
 }

@@ -23,6 +23,13 @@ bool oly_match_box(const oly_tile_box *box, int rank, const int64_t *extent, con
 bool oly_stores_box(const oly_tile_box *box, const oly_place *store, int rank, const int64_t *extent,
                     const int64_t *stride);
 
+/* -- direct_reads.c -- */
+/* Does the copy write a box of a row-major array, every element from a place of its own? */
+bool oly_writes_box(const oly_copy_work *c);
+/* A load from where such a copy writes becomes one from where it reads. False: not all of it is within the box, or it does not go along
+ * dimensions of it. */
+bool oly_redirect_load(const oly_copy_work *own, const oly_tile_work *w, oly_place *load);
+
 /* -- overlap.c -- */
 enum { OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
 typedef struct oly_part {
