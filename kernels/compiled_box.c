@@ -227,7 +227,7 @@ static bool find_form(const oly_tile_program *p, oly_code_box *b, oly_code_form 
         if (stride == 0 && !is_store(p, b, k)) {
             form->scalar[k / 64] |= (uint64_t)1 << k % 64;
         } else if (k < b->n_memory && is_apart(p, b, k, last)) {
-            if (stride == 0 || !oly_code_strides())
+            if (stride == 0 || !oly_code_strides(stride))
                 return false;
             form->strided[k / 64] |= (uint64_t)1 << k % 64;
             lines += stride < LINE && stride > -LINE ? stride < 0 ? -stride : stride : LINE;

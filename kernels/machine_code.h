@@ -42,8 +42,9 @@ typedef struct oly_code_outline {
 
 /* Is there a generator for the instruction set that has been chosen? */
 bool oly_code_available(void);
-/* May operands be apart along rows? Not with AVX-512 yet: that code has not run on such a processor. */
-bool oly_code_strides(void);
+/* May elements of operands be so far apart along rows? With AVX-512 within a cache line: farther ones, such as those of a transposed operand,
+ * the interpreter moves in tiles, in a third of the time. */
+bool oly_code_strides(int64_t bytes);
 /* Is float16 computed as such, where the processor can? For tests: with false it is computed as float32. Returns the setting before. */
 bool oly_code_use_fp16(bool use);
 /* Is there code for this instruction, with the instruction set that has been chosen? */

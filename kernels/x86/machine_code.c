@@ -17,9 +17,9 @@ bool oly_code_available(void)
     return strcmp(oly_kernels_isa(), "avx512") == 0 || strcmp(oly_kernels_isa(), "avx2") == 0;
 }
 
-bool oly_code_strides(void)
+bool oly_code_strides(int64_t bytes)
 {
-    return strcmp(oly_kernels_isa(), "avx2") == 0;
+    return strcmp(oly_kernels_isa(), "avx2") == 0 || (bytes <= 64 && bytes >= -64);
 }
 
 bool oly_code_knows(const oly_tile_instruction *c)
@@ -404,7 +404,7 @@ bool oly_code_available(void)
 {
     return false;
 }
-bool oly_code_strides(void)
+bool oly_code_strides(int64_t bytes __attribute__((unused)))
 {
     return false;
 }
