@@ -32,8 +32,10 @@
 #define SMALLER_c64                 SMALLER_COMPLEX
 #define SMALLER_c128                SMALLER_COMPLEX
 
-#define LANES  64
-#define ACROSS 64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
+#define LANES        64
+#define ACROSS       64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
+#define MOST_COLUMNS 8 /* of narrow rows, combined in registers, */
+#define TOGETHER     4 /* for several groups of results at once: one alone would wait for each operation */
 
 static inline void fetch(const void *at, int64_t ahead, size_t bytes)
 {
@@ -88,6 +90,49 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         for (int64_t i = 1; i < n; i++)                                                                                \
             so_far = op(T, U, so_far, x[i]);                                                                           \
         *(T *)out = so_far;                                                                                            \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void name##_columns_##s(                                              \
+        int few, int together, int64_t n, int64_t rows, T *out, const T *x, int64_t stride, int64_t group)             \
+    {                                                                                                                  \
+        T so_far[TOGETHER][MOST_COLUMNS];                                                                              \
+        for (int g = 0; g < together; g++)                                                                             \
+            for (int j = 0; j < few; j++)                                                                              \
+                so_far[g][j] = x[g * group + j];                                                                       \
+        for (int64_t k = 1; k < rows; k++)                                                                             \
+            for (int g = 0; g < together; g++)                                                                         \
+                for (int j = 0; j < few; j++)                                                                          \
+                    so_far[g][j] = op(T, U, so_far[g][j], x[g * group + k * stride + j]);                              \
+        for (int g = 0; g < together; g++)                                                                             \
+            for (int j = 0; j < few; j++)                                                                              \
+                out[g * n + j] = so_far[g][j];                                                                         \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void name##_groups_##s(                                               \
+        int few, int64_t n, int64_t rows, int64_t groups, T *out, const T *x, int64_t stride, int64_t group)           \
+    {                                                                                                                  \
+        int64_t g = 0;                                                                                                 \
+        for (; g + TOGETHER <= groups; g += TOGETHER)                                                                  \
+            name##_columns_##s(few, TOGETHER, n, rows, out + g * n, x + g * group, stride, group);                     \
+        for (; g < groups; g++)                                                                                        \
+            name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group);                            \
+    }                                                                                                                  \
+    static void name##_rows_##s(int64_t n, int64_t rows, int64_t groups, void *out, const void *px, int64_t stride,    \
+                                int64_t group)                                                                         \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x = px;                                                                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + MOST_COLUMNS <= n; i += MOST_COLUMNS)                                                               \
+            name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group);                        \
+        if (n - i >= 4) {                                                                                              \
+            name##_groups_##s(4, n, rows, groups, result + i, x + i, stride, group);                                   \
+            i += 4;                                                                                                    \
+        }                                                                                                              \
+        switch (n - i) {                                                                                               \
+        case 3: name##_groups_##s(3, n, rows, groups, result + i, x + i, stride, group); break;                        \
+        case 2: name##_groups_##s(2, n, rows, groups, result + i, x + i, stride, group); break;                        \
+        case 1: name##_groups_##s(1, n, rows, groups, result + i, x + i, stride, group); break;                        \
+        default: break;                                                                                                \
+        }                                                                                                              \
     }                                                                                                                  \
     static inline                                                                                                      \
         __attribute__((always_inline)) void name##_fold_##s(int64_t n, T *lane, const T *x, int64_t ahead, int until)  \
@@ -169,6 +214,7 @@ OLY_COMPLEX_TYPES(COMPLEX_COMBINERS, )
 const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
     .pair = {OLY_NUMBER_COMBINERS(PAIR_CELLS, ) OLY_BIT_COMBINERS(BIT_CELLS, pair)},
     .eight = CELLS(eight),
+    .rows = CELLS(rows),
     .chain = CELLS(chain),
     .lanes = CELLS(lanes),
     .folded = CELLS(folded)};

@@ -15,19 +15,21 @@
 #include "cpu/transpose.h"
 #include <string.h>
 
-#define WIDTH       1024  /* most results computed side by side */
-#define ROOM        65536 /* bytes for the levels of a tree over rows */
-#define BLOCK       4096  /* elements of a run combined at once */
-#define AHEAD       4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
-#define SHORT       16    /* elements of rows that are copied several at a time */
-#define FEW_COLUMNS 4     /* fewer are not transposed */
-#define SMALL       64    /* fewer elements: one after the other */
-#define LEVELS      44
-#define ROWS        32768 /* the same, of rows, if there are eight */
-#define LONG        2048  /* bytes of a row: some are fetched while others are computed */
-#define FEW         256   /* rows of which all are computed at once */
-#define TURNED      256   /* results whose elements are transposed together */
-#define FEWEST      8     /* adjacent results that are computed from where they are: fewer are copied, many at a time */
+#define WIDTH        1024  /* most results computed side by side */
+#define ROOM         65536 /* bytes for the levels of a tree over rows */
+#define BLOCK        4096  /* elements of a run combined at once */
+#define AHEAD        4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
+#define SHORT        16    /* elements of rows that are copied several at a time */
+#define FEW_COLUMNS  4     /* fewer are not transposed */
+#define SMALL        64    /* fewer elements: one after the other */
+#define LEVELS       44
+#define ROWS         32768 /* the same, of rows, if there are eight */
+#define LONG         2048  /* bytes of a row: some are fetched while others are computed */
+#define FEW          256   /* rows of which all are computed at once */
+#define TURNED       256   /* results whose elements are transposed together */
+#define NARROW_ROW   32    /* elements of rows for each of which a call would take longer than the elements */
+#define NARROW_BYTES 16384 /* of such rows at a time */
+#define FEWEST       8 /* adjacent results that are computed from where they are: fewer are copied, many at a time */
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
 typedef struct dims {
@@ -45,6 +47,7 @@ typedef struct reduction {
     oly_tile_function *narrow; /* of results; NULL if a second phase follows */
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
+    void (*rows)(int64_t, int64_t, int64_t, void *, const void *, int64_t, int64_t);
     void (*chain)(int64_t, void *, const void *);
     void (*lanes)(int64_t, void *, const void *, int64_t);
     void (*folded)(int64_t, void *, const void *);
@@ -331,6 +334,27 @@ static void chain_of_rows(const reduction *r, const dims *sequence, const row *w
         put(r, w->n, out, so_far);
 }
 
+/* The same for results from `first` on whose rows are narrow and follow each other ([n, k, 3] along k): how many; 0: they are not so. */
+static int64_t chain_of_narrow_rows(const reduction *r, const dims *sequence, int64_t first, int64_t last,
+                                    int64_t begin, int64_t end, char *out)
+{
+    const dims *kept = &r->kept;
+    int64_t width = kept->rank > 0 ? kept->extent[kept->rank - 1] : 0, rows = end - begin, groups = 1;
+    if (r->source || r->widen || r->narrow || width == 0 || width > NARROW_ROW || last_stride(kept) != 1 ||
+        last_stride(sequence) != width || even_length(sequence, begin, rows) != rows)
+        return 0;
+    int64_t n = width - first % width < last - first ? width - first % width : last - first;
+    if (n == width && kept->rank > 1) { /* some, as wide rows are read more than once */
+        int64_t all = kept->extent[kept->rank - 2], rest = all - first / width % all;
+        int64_t most = NARROW_BYTES / (rows * width * r->bytes) / 4 * 4;
+        groups = (last - first) / width < rest ? (last - first) / width : rest;
+        groups = groups < most || most == 0 ? groups : most;
+    }
+    r->rows(n, rows, groups, out, r->in + (offset_at(sequence, begin) + offset_at(kept, first)) * r->bytes, width,
+            kept->rank > 1 ? kept->stride[kept->rank - 2] : 0);
+    return groups * n;
+}
+
 /* Rows are usually far apart: processors do not guess the next. */
 static void fetch_rows(const char *at, int64_t n, int64_t stride, int64_t bytes)
 {
@@ -417,6 +441,13 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
             else
                 tree_of_rows(r, sequence, &w, begin, end, out + (first - kept_begin) * r->out_bytes);
             first += w.n;
+            continue;
+        }
+        int64_t narrow = end - begin < SMALL ? chain_of_narrow_rows(r, sequence, first, kept_end, begin, end,
+                                                                    out + (first - kept_begin) * r->out_bytes)
+                                             : 0;
+        if (narrow > 0) {
+            first += narrow;
             continue;
         }
         int64_t even = even_length(&r->kept, first, w.n);
@@ -543,6 +574,7 @@ static void describe(reduction *r, const oly_reduce_task *t)
     r->out_bytes = r->narrow ? oly_element_bytes[t->dtype] : r->bytes;
     r->pair = c->pair[t->combiner][dtype];
     r->eight = c->eight[t->combiner][dtype];
+    r->rows = c->rows[t->combiner][dtype];
     r->chain = c->chain[t->combiner][dtype];
     r->lanes = c->lanes[t->combiner][dtype];
     r->folded = c->folded[t->combiner][dtype];
