@@ -6,12 +6,14 @@
  * fuses with it. Only small ones: random bits of a constant key are worth storing.
  *
  * Sums, differences and products of a large array and something repeated, such as x - mean(x), that are reduced and read again after
- * that: the reduction gets its own copy, which is computed as it is reduced, and so do the others. The array itself is there for both. */
+ * that: the reduction gets its own copy, which is computed as it is reduced, and so do the others. The array itself is there for both. So do
+ * reductions of those of two small things, such as x[:, None] - x[None, :]: nothing of that size need be there. */
 #include "graph/graph.h"
 #include "graph/view.h"
 
 enum { MOST_NODES = 8 };
 enum { LEAST_BYTES = 1 << 18 }; /* of what is worth two computations: smaller values stay in caches */
+enum { LEAST_TIMES = 8 };       /* that something small is repeated */
 
 static bool elementwise(const oly_node *node)
 {
@@ -63,14 +65,31 @@ static bool repeats(const oly_node *node)
            (oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_BROADCAST);
 }
 
-/* Is it computed in a moment from one array of its size, which is in memory? */
-static bool from_one_array(const oly_node *node, const bool *stored)
+/* Is it computed in a moment, read twice, and large? */
+static bool is_cheap(const oly_node *node)
 {
     bool cheap = node->op == OLY_OP_add || node->op == OLY_OP_sub || node->op == OLY_OP_mul;
-    if (!cheap || node->n_uses < 2 || repeats(node->in[0]) == repeats(node->in[1]) ||
-        oly_type_size(&node->type) * (int64_t)oly_dtype_size(node->type.dtype) < LEAST_BYTES)
-        return false;
-    return stored[node->in[repeats(node->in[0])]->index];
+    return cheap && node->n_uses >= 2 &&
+           oly_type_size(&node->type) * (int64_t)oly_dtype_size(node->type.dtype) >= LEAST_BYTES;
+}
+
+/* Of one array of its size, which is in memory? */
+static bool from_one_array(const oly_node *node, const bool *stored)
+{
+    return is_cheap(node) && repeats(node->in[0]) != repeats(node->in[1]) &&
+           stored[node->in[repeats(node->in[0])]->index];
+}
+
+static bool repeats_little(const oly_node *node)
+{
+    return oly_is_constant(node) ||
+           (repeats(node) && LEAST_TIMES * oly_type_size(&node->in[0]->type) <= oly_type_size(&node->type));
+}
+
+/* Is it a cheap operation on two small things that are repeated, such as the differences of all pairs? */
+static bool from_little(const oly_node *node)
+{
+    return is_cheap(node) && repeats_little(node->in[0]) && repeats_little(node->in[1]);
 }
 
 /* Arrays that are in memory, whatever is fused: what is not elementwise makes them or reads them. */
@@ -142,7 +161,7 @@ static oly_status copy_reduced(oly_graph *g)
     for (int k = 0; k < n; k++)
         for (int j = 0; j < g->nodes[k]->n_in && reduced[k]; j++) {
             oly_node *in = g->nodes[k]->in[j];
-            if (in->index < n && keepers[in->index] > 0 && from_one_array(in, stored))
+            if (in->index < n && ((keepers[in->index] > 0 && from_one_array(in, stored)) || from_little(in)))
                 OLY_TRY(copy_for(g, g->nodes[k], in));
         }
     return OLY_OK;
