@@ -20,20 +20,26 @@ typedef struct kinds {
     bool special;                  /* a NaN, or a zero with a sign */
 } kinds;
 
-/* n elements at a distance of `stride` as keys. total: NaNs and zeros ordered by their bits. */
-typedef void load_keys(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k);
+/* n elements at a distance of `stride` as keys. */
+typedef void load_keys(int64_t n, void *key, const void *in, int64_t stride, kinds *k);
+/* The same, with NaNs and zeros ordered by their bits, and without a look at what elements are. */
+typedef void total_keys(int64_t n, void *key, const void *in, int64_t stride);
 typedef void store_keys(int64_t n, void *out, int64_t stride, const void *key);
 /* Restores the zeros and NaNs of a line at their positions among the n elements of out. */
 typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64_t in_stride, const kinds *k);
 
 #define INTEGER_KEYS(d, T, U, K, top)                                                                                  \
-    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k)                   \
+    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, kinds *k)                               \
     {                                                                                                                  \
         const U *x = in;                                                                                               \
         K *to = key;                                                                                                   \
-        (void)total, (void)k;                                                                                          \
+        (void)k;                                                                                                       \
         for (int64_t i = 0; i < n; i++)                                                                                \
             to[i] = (U)(x[i * stride] ^ (U)(top));                                                                     \
+    }                                                                                                                  \
+    static void total_##d(int64_t n, void *key, const void *in, int64_t stride)                                        \
+    {                                                                                                                  \
+        load_##d(n, key, in, stride, NULL);                                                                            \
     }                                                                                                                  \
     static void store_##d(int64_t n, void *out, int64_t stride, const void *key)                                       \
     {                                                                                                                  \
@@ -45,7 +51,7 @@ typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64
 
 /* U: the bits; sign and the bits of infinity. Negative numbers have all bits inverted, others the sign bit set. */
 #define FLOAT_KEYS(d, U, K, sign, infinity)                                                                            \
-    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k)                   \
+    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, kinds *k)                               \
     {                                                                                                                  \
         const U *x = in;                                                                                               \
         K *to = key;                                                                                                   \
@@ -58,11 +64,17 @@ typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64
             zeros += zero;                                                                                             \
             nans += nan;                                                                                               \
             signed_zeros += zero & below;                                                                              \
-            if (!total)                                                                                                \
-                bits = nan ? quiet : zero ? (U)0 : bits;                                                               \
+            bits = nan ? quiet : zero ? (U)0 : bits;                                                                   \
             to[i] = bits >= (sign) ? (U)~bits : (U)(bits | (sign));                                                    \
         }                                                                                                              \
         *k = (kinds){negative, zeros, nans, nans > 0 || signed_zeros > 0};                                             \
+    }                                                                                                                  \
+    static void total_##d(int64_t n, void *key, const void *in, int64_t stride)                                        \
+    {                                                                                                                  \
+        const U *x = in;                                                                                               \
+        K *to = key;                                                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = x[i * stride] >= (sign) ? (U)~x[i * stride] : (U)(x[i * stride] | (sign));                         \
     }                                                                                                                  \
     static void store_##d(int64_t n, void *out, int64_t stride, const void *key)                                       \
     {                                                                                                                  \
@@ -100,14 +112,15 @@ OLY_WIDE_TYPES(WIDE_KEYS, )
 
 static const struct {
     load_keys *load;
+    total_keys *total;
     store_keys *store;
     restore *restore; /* floating types */
     size_t width;     /* bytes of a key */
 } element[OLY_N_DTYPES] = {
 #define WIDTH(T)                                   (sizeof(T) < 8 ? 4 : 8)
-#define INTEGER_CELL(a, number, name, s, T, ...)   [OLY_##number] = {load_##s, store_##s, NULL, WIDTH(T)},
-#define FLOAT_CELL(a, number, name, s, T, ...)     [OLY_##number] = {load_##s, store_##s, restore_##s, WIDTH(T)},
-#define PART_CELL(a, number, name, s, T, of, r, R) [OLY_##number] = {load_##r, NULL, NULL, WIDTH(R)},
+#define INTEGER_CELL(a, number, name, s, T, ...)   [OLY_##number] = {load_##s, total_##s, store_##s, NULL, WIDTH(T)},
+#define FLOAT_CELL(a, number, name, s, T, ...)     [OLY_##number] = {load_##s, total_##s, store_##s, restore_##s, WIDTH(T)},
+#define PART_CELL(a, number, name, s, T, of, r, R) [OLY_##number] = {load_##r, total_##r, NULL, NULL, WIDTH(R)},
     OLY_BOOL_TYPES(INTEGER_CELL, ) OLY_INTEGER_TYPES(INTEGER_CELL, ) OLY_NARROW_TYPES(FLOAT_CELL, )
         OLY_WIDE_TYPES(FLOAT_CELL, ) OLY_COMPLEX_TYPES(PART_CELL, ) /* of one part of a complex number */
 };
@@ -160,7 +173,7 @@ static room room_at(const oly_local_task *t, char *scratch)
         for (int p = n_parts - 1; p >= 0; p--) {                                                                       \
             size_t width = element[parts[p].dtype].width;                                                              \
             bool as_is = p == n_parts - 1 && !backwards;                                                               \
-            element[parts[p].dtype].load(n, r->key[as_is ? 0 : 1], parts[p].base, parts[p].stride, false, &unused);    \
+            element[parts[p].dtype].load(n, r->key[as_is ? 0 : 1], parts[p].base, parts[p].stride, &unused);           \
             if (!as_is)                                                                                                \
                 permute_##i(n, width, r->key[0], r->key[1], x);                                                        \
             I *sorted = width == 4 ? pairs_w4_##i(n, (uint32_t *)r->key[0], (uint32_t *)r->key[1], x, y)               \
@@ -195,36 +208,65 @@ static int parts_of(const oly_local_operand *x, const char *base, int64_t stride
 
 /* -- the largest ----------------------------------------------------------------------------------------------------- */
 
-/* The `count` largest of n, if few: kept in order while the line is read. Returns how many there are. */
+/* The largest so far, if few: in order, with their places. */
+typedef struct few {
+    union {
+        uint32_t w4[FEW];
+        uint64_t w8[FEW];
+    } best;
+    int64_t places[FEW], held;
+} few;
+
+/* Of TOGETHER keys, a bit of each that is larger. */
+static uint32_t above_w4(const uint32_t *key, uint32_t least)
+{
+    uint32_t above = 0;
+    for (int i = 0; i < TOGETHER; i++)
+        above |= key[i] > least ? (uint32_t)1 << i : 0;
+    return above;
+}
+static uint64_t above_w8(const uint64_t *key, uint64_t least) /* compilers make no vectors of such a loop */
+{
+    typedef uint64_t lanes __attribute__((vector_size(64)));
+    lanes bits = {1, 2, 4, 8, 16, 32, 64, 128}, found = {0}, x;
+    uint64_t above = 0;
+    for (int i = 0; i < TOGETHER; i += 8) {
+        memcpy(&x, key + i, sizeof x);
+        found |= (lanes)(x > least) & bits << i;
+    }
+    for (int j = 0; j < 8; j++)
+        above |= found[j];
+    return above;
+}
+
+/* The `count` largest of those and n more, whose places are from `first` on. */
 #define LARGEST(k, K)                                                                                                  \
-    static bool has_above_##k(const K *key, K least)                                                                   \
+    static inline void keep_##k(few *f, int64_t count, K key, int64_t place)                                           \
     {                                                                                                                  \
-        K above = 0;                                                                                                   \
-        for (int i = 0; i < TOGETHER; i++)                                                                             \
-            above |= key[i] > least;                                                                                   \
-        return above;                                                                                                  \
-    }                                                                                                                  \
-    static int64_t largest_##k(int64_t n, int64_t count, const K *key, int64_t *places)                                \
-    {                                                                                                                  \
-        K best[FEW];                                                                                                   \
-        int64_t held = 0;                                                                                              \
-        for (int64_t i = 0, end; i < n && count > 0; i = end) {                                                        \
-            end = i + TOGETHER < n ? i + TOGETHER : n;                                                                 \
-            if (held == count && end - i == TOGETHER && !has_above_##k(key + i, best[held - 1]))                       \
-                continue;                                                                                              \
-            for (int64_t m = i; m < end; m++) {                                                                        \
-                if (held == count && key[m] <= best[held - 1])                                                         \
-                    continue;                                                                                          \
-                int64_t j = held < count ? held++ : held - 1;                                                          \
-                for (; j > 0 && best[j - 1] < key[m]; j--) {                                                           \
-                    best[j] = best[j - 1];                                                                             \
-                    places[j] = places[j - 1];                                                                         \
-                }                                                                                                      \
-                best[j] = key[m];                                                                                      \
-                places[j] = m;                                                                                         \
-            }                                                                                                          \
+        K *best = f->best.k;                                                                                           \
+        int64_t j = f->held < count ? f->held++ : f->held - 1;                                                         \
+        for (; j > 0 && best[j - 1] < key; j--) {                                                                      \
+            best[j] = best[j - 1];                                                                                     \
+            f->places[j] = f->places[j - 1];                                                                           \
         }                                                                                                              \
-        return held;                                                                                                   \
+        best[j] = key;                                                                                                 \
+        f->places[j] = place;                                                                                          \
+    }                                                                                                                  \
+    static void take_largest_##k(few *f, int64_t count, int64_t first, int64_t n, const K *key)                        \
+    {                                                                                                                  \
+        const K *least = &f->best.k[count - 1];                                                                        \
+        int64_t i = 0;                                                                                                 \
+        for (; i < n && f->held < count; i++)                                                                          \
+            keep_##k(f, count, key[i], first + i);                                                                     \
+        for (; i + TOGETHER <= n; i += TOGETHER)                                                                       \
+            for (K above = above_##k(key + i, *least); above; above &= above - 1) {                                    \
+                int64_t m = i + __builtin_ctzll(above);                                                                \
+                if (key[m] > *least) /* which has grown */                                                             \
+                    keep_##k(f, count, key[m], first + m);                                                             \
+            }                                                                                                          \
+        for (; i < n; i++)                                                                                             \
+            if (key[i] > *least)                                                                                       \
+                keep_##k(f, count, key[i], first + i);                                                                 \
     }
 LARGEST(w4, uint32_t)
 LARGEST(w8, uint64_t)
@@ -280,10 +322,11 @@ static void store_place(const candidates *c, int64_t k, int64_t place)
         }                                                                                                              \
         have = m < count ? m : count;                                                                                  \
         if (have <= FEW) {                                                                                             \
-            int64_t few[FEW];                                                                                          \
-            have = largest_##k(m, have, key, few);                                                                     \
+            few f = {.held = 0};                                                                                       \
+            if (have > 0)                                                                                              \
+                take_largest_##k(&f, have, 0, m, key);                                                                 \
             for (int64_t i = 0; i < have; i++)                                                                         \
-                store_place(c, i, (int64_t)place[few[i]]);                                                             \
+                store_place(c, i, (int64_t)place[f.places[i]]);                                                        \
         } else {                                                                                                       \
             for (int64_t i = 0; i < m / 2; i++) { /* reversed, so that of equal ones the first comes last */           \
                 K a = key[i];                                                                                          \
@@ -305,15 +348,38 @@ TOP_K(w8, uint64_t, i4, uint32_t)
 TOP_K(w4, uint32_t, i8, uint64_t)
 TOP_K(w8, uint64_t, i8, uint64_t)
 
+/* The few largest of a line in memory: keys of some elements at a time, which stay in cache. */
+static void few_of_line(const candidates *c, int64_t n, int64_t count)
+{
+    enum { BLOCK = 1024 };
+    const oly_local_operand *x = &c->t->in[0];
+    int64_t stride = x->stride[c->t->dimension], bytes = oly_element_bytes[x->dtype];
+    uint64_t key[BLOCK] __attribute__((aligned(64)));
+    few f = {.held = 0};
+    for (int64_t at = 0; at < n && count > 0; at += BLOCK) {
+        int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        element[x->dtype].total(m, key, c->element + at * stride * bytes, stride);
+        if (element[x->dtype].width == 4)
+            take_largest_w4(&f, count, at, m, (const uint32_t *)(const void *)key);
+        else
+            take_largest_w8(&f, count, at, m, key);
+    }
+    for (int64_t i = 0; i < count; i++)
+        store_place(c, i, i < f.held ? f.places[i] : -1);
+}
+
 static void top_k_line(const oly_local_task *t, const char *const *in, char *out, char *values, char *scratch)
 {
     int d = t->dimension;
     int64_t n = t->in[0].extent[d], count = t->out.extent[d];
     oly_dtype dtype = t->in[0].dtype;
     candidates c = {t, in[0], t->n_in == 2 ? in[1] : NULL, out, values, t->out.stride[d]};
+    if (!c.number && count <= FEW) {
+        few_of_line(&c, n, count);
+        return;
+    }
     room r = room_at(t, scratch);
-    kinds unused;
-    element[dtype].load(n, r.key[0], in[0], t->in[0].stride[d], true, &unused);
+    element[dtype].total(n, r.key[0], in[0], t->in[0].stride[d]);
     if (element[dtype].width == 4 && !r.wide)
         top_k_w4_i4(&c, n, count, &r);
     else if (element[dtype].width == 4)
@@ -372,7 +438,7 @@ static void sort_line(const oly_local_task *t, const char *in, char *out, char *
     }
     kinds k = {0};
     room r = room_at(t, scratch);
-    element[dtype].load(n, r.key[0], in, t->in[0].stride[d], false, &k);
+    element[dtype].load(n, r.key[0], in, t->in[0].stride[d], &k);
     void *sorted = element[dtype].width == 4 ? (void *)sort_w4(n, (uint32_t *)r.key[0], (uint32_t *)r.key[1])
                                              : (void *)sort_w8(n, (uint64_t *)r.key[0], (uint64_t *)r.key[1]);
     element[dtype].store(n, out, stride, sorted);
@@ -450,7 +516,7 @@ static void load_packed(const long_line *l, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i += BLOCK) {
         int64_t count = end - i < BLOCK ? end - i : BLOCK;
         element[t->in[0].dtype].load(count, key, l->in + i * l->in_stride * oly_element_bytes[t->in[0].dtype],
-                                     l->in_stride, false, &unused);
+                                     l->in_stride, &unused);
         for (int64_t k = 0; k < count; k++)
             to[i + k] = (uint64_t)key[k] << 32 | (uint64_t)(t->reverse ? l->n - 1 - i - k : i + k);
     }
@@ -465,7 +531,7 @@ static void load_piece(const long_line *l, int chunk, int n_chunks)
     else
         element[t->in[0].dtype].load(end - begin, l->room.key[0] + (size_t)begin * l->width,
                                      l->in + begin * l->in_stride * oly_element_bytes[t->in[0].dtype], l->in_stride,
-                                     false, &l->borders->found[chunk]);
+                                     &l->borders->found[chunk]);
     if (chunk == 0) {
         l->borders->begin[0] = 0;
         l->borders->begin[OLY_SORT_PIECES] = l->n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1  Sorted lines and the positions of their elements are those of a stable merge sort, and elements are found in them where
  * counting finds them, on every instruction set: lengths around the registers of a network and long enough to be divided, orders that are bad for pivots, equal keys, keys that
- * differ in high or in low bits only, NaN and zeros of both signs. */
+ * differ in high or in low bits only, NaN and zeros of both signs. The largest elements, few and many, are those that a loop finds. */
 #include "check.h"
 #include "core/error.h"
 #include "kernel.h"
@@ -166,6 +166,46 @@ static void check_places(oly_dtype dtype, int form, int64_t n, int64_t apart, in
     }
 }
 
+/* A number in the order of which the largest are found: NaNs and zeros by their bits. */
+static uint64_t rank_of(oly_dtype dtype, int64_t k)
+{
+    const uint64_t top = (uint64_t)1 << 63;
+    switch (dtype) {
+    case OLY_FLOAT32: return in.i4[k] < 0 ? (uint64_t)(uint32_t)~in.i4[k] : (uint64_t)(uint32_t)in.i4[k] | 1u << 31;
+    case OLY_FLOAT64: return in.i8[k] < 0 ? ~in.u8[k] : in.u8[k] | top;
+    case OLY_INT64: return in.u8[k] ^ top;
+    case OLY_UINT64: return in.u8[k];
+    case OLY_INT32: return (uint64_t)(int64_t)in.i4[k] ^ top;
+    case OLY_INT16: return (uint64_t)(int64_t)in.i2[k] ^ top;
+    default: return in.u1[k];
+    }
+}
+
+/* The largest elements of a line, elements `apart`, of equal ones the first. */
+static void check_largest(oly_dtype dtype, int form, int64_t n, int64_t apart, int64_t count)
+{
+    int64_t m = (n + apart - 1) / apart;
+    count = count < m ? count : m;
+    oly_local_operand x = {.dtype = dtype, .rank = 1, .size = {m}, .extent = {m}, .stride = {apart}};
+    oly_local_task t = {.op = OLY_LOCAL_TOP_K, .n_in = 1, .in = &x, .out = x};
+    t.out = (oly_local_operand){.dtype = OLY_INT32, .rank = 1, .size = {count}, .extent = {count}, .stride = {1}};
+    fill(dtype, form, n);
+    run(&t, &in, position);
+    for (int64_t i = 0, last = -1; i < count; i++) {
+        int64_t best = -1;
+        for (int64_t k = 0; k < m; k++) {
+            uint64_t here = rank_of(dtype, k * apart), before_it = last < 0 ? 0 : rank_of(dtype, last * apart);
+            bool later = last < 0 || here < before_it || (here == before_it && k > last);
+            best = later && (best < 0 || here > rank_of(dtype, best * apart)) ? k : best;
+        }
+        if (position[i] != best)
+            fail_msg("%s: type %d, form %d, %d elements at a distance of %d, %d largest: number %d is %d, not %d",
+                     oly_kernels_isa(), (int)dtype, form, (int)m, (int)apart, (int)count, (int)i, (int)position[i],
+                     (int)best);
+        last = best;
+    }
+}
+
 static void check_isa(void)
 {
     static const oly_dtype types[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT64, OLY_UINT64, OLY_INT32, OLY_INT16, OLY_UINT8};
@@ -176,7 +216,9 @@ static void check_isa(void)
                 check_places(types[k], form, n, 1 + (int64_t)draw(3), 1 + (int64_t)draw(3), draw(2),
                              draw(2) ? OLY_INT32 : OLY_INT64);
                 check_line(types[k], form, n, true);
+                check_largest(types[k], form, n, 1 + (int64_t)draw(2), 1 + (int64_t)draw(n < 70 ? 40 : 10));
             }
+            check_largest(types[k], form, 2000 + (int64_t)draw(4000), 1 + (int64_t)draw(2), 1 + (int64_t)draw(34));
             check_line(types[k], form, (form + k) % 2 ? 65536 + (int64_t)draw(1000) : LONGEST - (int64_t)draw(100),
                        draw(2));
         }
