@@ -27,7 +27,7 @@
 #define LONG         2048  /* bytes of a row: some are fetched while others are computed */
 #define FEW          256   /* rows of which all are computed at once */
 #define TURNED       256   /* results whose elements are transposed together */
-#define NARROW_ROW   32    /* elements of rows for each of which a call would take longer than the elements */
+#define NARROW_ROW   24    /* elements of rows for each of which a call would take longer than the elements */
 #define NARROW_BYTES 16384 /* of such rows at a time */
 #define FEWEST       8 /* adjacent results that are computed from where they are: fewer are copied, many at a time */
 
