@@ -232,6 +232,44 @@ static void acoustic_wave(const oly_array *in, oly_array *out, void *user)
     out[0] = c[0];
 }
 
+/* Euler's equations in one dimension, Rusanov fluxes; the time step follows from the fastest wave. */
+static void gas(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array speed = oly_div(c[1], c[0]);
+    oly_array pressure = oly_mul(0.4, oly_sub(c[2], oly_mul(oly_mul(0.5, c[1]), speed)));
+    oly_array fastest = oly_add(oly_abs(speed), oly_sqrt(oly_div(oly_mul(1.4, pressure), c[0])));
+    oly_array step = oly_div(0.4, oly_max(fastest)), wave = oly_mul(0.5, oly_max2(fastest, oly_roll(fastest, -1, 0)));
+    oly_array flux[] = {c[1], oly_add(oly_mul(c[1], speed), pressure), oly_mul(speed, oly_add(c[2], pressure))};
+    for (int k = 0; k < 3; k++) {
+        oly_array mean = oly_mul(0.5, oly_add(flux[k], oly_roll(flux[k], -1, 0)));
+        oly_array through = oly_sub(mean, oly_mul(wave, oly_sub(oly_roll(c[k], -1, 0), c[k])));
+        c[k] = oly_sub(c[k], oly_mul(step, oly_sub(through, oly_roll(through, 1, 0))));
+    }
+}
+
+static void gas_dynamics(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array c[] = {oly_add(1, oly_mul(0.1, in[0])), oly_mul(0.1, in[0]), oly_add(2.5, oly_mul(0.1, in[0]))};
+    oly_fori(0, ITERATIONS, gas, 3, c, NULL);
+    out[0] = c[0];
+}
+
+/* One step of Perona and Malik's diffusion: little where the slope is steep. */
+static void diffusion_step(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0], gone = NULL;
+    for (int axis = 0; axis < 2; axis++) {
+        oly_array slope = oly_sub(oly_roll(x, -1, axis), x);
+        oly_array flow = oly_div(slope, oly_add(1, oly_mul(4, oly_mul(slope, slope))));
+        oly_array change = oly_sub(flow, oly_roll(flow, 1, axis));
+        gone = gone ? oly_add(gone, change) : change;
+    }
+    out[0] = oly_add(x, oly_mul(0.2, gone));
+}
+
 #define WORK(body, amount)                                                                                             \
     static void run_##body(const bench_row *row)                                                                       \
     {                                                                                                                  \
@@ -249,6 +287,8 @@ WORK(sparse_product, 16. * 12 * n)
 WORK(life, ITERATIONS *n *n * 2)
 WORK(shallow_water, ITERATIONS *n *n * 24)
 WORK(acoustic_wave, ITERATIONS *n *n *n * 12)
+WORK(gas_dynamics, ITERATIONS *n * 24)
+WORK(diffusion_step, n *n * 8)
 
 const bench_row bench_workload_rows[] = {
     {"work_network_step", "one step of gradient descent, 784-2048-2048-10, batch n = 512", run_network_step, 512, 8,
@@ -266,6 +306,10 @@ const bench_row bench_workload_rows[] = {
      "f32[n,n]"},
     {"work_acoustic_wave", "25 steps of the wave equation, radius 4, 128 x 128 x 128", run_acoustic_wave, 128, 16,
      "copy", "f32[n,n,n]"},
+    {"work_gas_dynamics", "25 steps of Euler's equations, n = 2^20 cells, each as long as the fastest wave allows",
+     run_gas_dynamics, 1 << 20, 64, "copy", "f32[n]"},
+    {"work_diffusion_step", "one call: a step of diffusion that depends on the slope, 2048 x 2048", run_diffusion_step,
+     2048, 32, "copy", "f32[n,n]"},
     {"work_sweeps", "tridiagonal systems along both dimensions of 1024 x 1024", run_sweeps, 1024, 32, "copy",
      "f32[n,n]"},
     {"work_recursive_filter", "a recursive filter of second order along the first dimension of 2048 x 2048",

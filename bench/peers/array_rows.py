@@ -200,6 +200,29 @@ def flow(c):
     return h - f(.1) * (xp.roll(across, -1, 1) - across + xp.roll(along, -1, 0) - along), u, v
 
 
+def gas(c):
+    r, m, e = c
+    f = r.dtype.type
+    speed = m / r
+    pressure = f(.4) * (e - f(.5) * m * speed)
+    fastest = abs(speed) + xp.sqrt(f(1.4) * pressure / r)
+    step, wave = f(.4) / fastest.max(), f(.5) * xp.maximum(fastest, xp.roll(fastest, -1))
+
+    def after(q, flux):
+        through = f(.5) * (flux + xp.roll(flux, -1)) - wave * (xp.roll(q, -1) - q)
+        return q - step * (through - xp.roll(through, 1))
+    return after(r, m), after(m, m * speed + pressure), after(e, speed * (e + pressure))
+
+
+def diffusion_step(x):
+    f, gone = x.dtype.type, 0
+    for axis in range(2):
+        slope = xp.roll(x, -1, axis) - x
+        flow = slope / (1 + f(4) * slope * slope)
+        gone = gone + flow - xp.roll(flow, 1, axis)
+    return x + f(.2) * gone
+
+
 def sound(c):
     now, before = c
     p, sides = xp.pad(now, 4), 0
@@ -318,6 +341,8 @@ ROWS = {
     "work_life": loop(25, life),
     "work_shallow_water": lambda x: loop(25, flow)((1 + np.float32(.01) * x, xp.zeros_like(x), xp.zeros_like(x)))[0],
     "work_acoustic_wave": lambda x: loop(25, sound)((x, x))[0],
+    "work_gas_dynamics": lambda x: loop(25, gas)((1 + np.float32(.1) * x, np.float32(.1) * x, np.float32(2.5) + np.float32(.1) * x))[0],
+    "work_diffusion_step": diffusion_step,
     "work_sweeps": lambda b: solve_columns(solve_columns(b).T).T,
     "work_recursive_filter": recursive_filter,
 }

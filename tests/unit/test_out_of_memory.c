@@ -4,6 +4,7 @@
 #include "check.h"
 #include "check_session.h"
 #include "core/error.h"
+#include "plan/rewrite/rewrite.h"
 #include <olympus.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,21 @@ static oly_array try_windows(int64_t n)
     return answer(oly_max_pool(y, .window = "2, 2"), n);
 }
 
+/* A step whose slopes are shifted, too: planned as a region (plan/rewrite/field_regions.c). */
+static void step_of_field(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array slope = oly_mul(oly_sub(oly_roll(in[0], -1, 0), in[0]), in[0]);
+    out[0] = oly_add(in[0], oly_sub(slope, oly_roll(slope, 1, 0)));
+}
+static oly_array try_region(int64_t n)
+{
+    oly_field_regions_least = 1;
+    oly_array x = oly_apply(oly_jit(step_of_field, 1, 1), oly_mul(sharded_ones(n), 6));
+    oly_field_regions_least = 1 << 13;
+    return x;
+}
+
 static void many(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -342,6 +358,7 @@ PROGRAM(fields, 300)
 PROGRAM(choice, 500)
 PROGRAM(explicit, 300)
 PROGRAM(windows, 100)
+PROGRAM(region, 300)
 PROGRAM(many, 300)
 PROGRAM(numbers, 100)
 
@@ -352,7 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STARTED(host),    STARTED(put),  STARTED(operations), STARTED(function), STARTED(gradient),  STARTED(batch),
         STARTED(devices), STARTED(scan), STARTED(orders),     STARTED(fields),   STARTED(choice),    STARTED(explicit),
-        STARTED(windows), STARTED(many), STARTED(numbers),    STARTED(callback), STARTED(processes),
+        STARTED(windows), STARTED(many), STARTED(numbers),    STARTED(callback), STARTED(processes), STARTED(region),
     };
     return CHECK_MAIN(tests);
 }
