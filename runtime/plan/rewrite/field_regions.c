@@ -24,9 +24,11 @@
 enum {
     MOST_RESULTS = 24,
     MOST_OPERANDS = 64,
-    MOST_APART = 8,  /* largest difference of the extents of results */
-    MOST_AGAIN = 16, /* operations of a value that is computed once more instead of being stored and read */
-    MOST_LEAVES = 4, /* values that these operations read */
+    MOST_READ = 64,     /* operands of an operation */
+    MOST_MEMBERS = 400, /* planning takes longer the more there are */
+    MOST_APART = 8,     /* largest difference of the extents of results */
+    MOST_AGAIN = 16,    /* operations of a value that is computed once more instead of being stored and read */
+    MOST_LEAVES = 4,    /* values that these operations read */
 };
 
 /* The steps of smaller fields take less time one by one. */
@@ -34,12 +36,17 @@ int64_t oly_field_regions_least = 1 << 13;
 
 typedef struct mark {
     bool member; /* of some region */
-    bool
-        given; /* a member that computes nothing: a part or an arrangement of values from elsewhere; belongs to every region that reads it */
-    bool shown;     /* read outside its region */
-    int depth;      /* see above */
-    int root;       /* of its region's tree: a member; its own index: it is the root */
-    oly_node *copy; /* in the region that is being made */
+    /* A member that computes nothing: a part or an arrangement of values from elsewhere. Every region that reads it has it. */
+    bool given;
+    bool shown; /* read outside its region */
+    int depth;  /* see above */
+    int root;   /* of its region's tree: a member; its own index: it is the root */
+    /* of a root: */
+    int n_members; /* those that are given left out */
+    bool arranges; /* computed values: other operations are fused as they are */
+    /* in the region that is being made: */
+    bool wanted; /* by its results */
+    oly_node *copy;
 } mark;
 
 typedef struct regions {
@@ -161,6 +168,12 @@ static void find_regions(regions *r)
             if (is_strict(r, r->g->nodes[k]) && is_strict(r, in) && mark_of(r, in)->depth == r->marks[k].depth)
                 r->marks[find_root(r, in->index)].root = find_root(r, k);
         }
+    for (int k = 0; k < r->n_nodes; k++)
+        if (is_strict(r, r->g->nodes[k])) {
+            mark *root = &r->marks[find_root(r, k)];
+            root->n_members++;
+            root->arranges = root->arranges || !computes(r->g->nodes[k]);
+        }
 }
 
 /* -- values of other regions that are computed once more -------------------------------------------------------------- */
@@ -242,25 +255,19 @@ static bool are_alike(const region *x)
     return true;
 }
 
-/* Lists the region's results; false: it is none that is worth it, or could be planned. Only parts and arrangements of
- * computed values bring anything: other operations are fused as they are. */
+/* Lists the region's results; false: it could not be planned. */
 static bool list_results(region *x)
 {
     const regions *r = x->all;
-    bool arranges = false;
-    x->n_results = 0;
     for (int k = 0; k < r->n_nodes; k++) {
         oly_node *n = r->g->nodes[k];
-        if (!is_strict(r, n) || find_root(x->all, k) != x->root)
-            continue;
-        arranges = arranges || !computes(n);
-        if (!r->marks[k].shown)
+        if (!r->marks[k].shown || !is_strict(r, n) || find_root(x->all, k) != x->root)
             continue;
         if (x->n_results == MOST_RESULTS || oly_type_size(&n->type) < r->fewest)
             return false;
         x->result[x->n_results++] = n;
     }
-    return arranges && x->n_results > 0 && are_alike(x);
+    return x->n_results > 0 && are_alike(x);
 }
 
 /* -- the loop's body --------------------------------------------------------------------------------------------------- */
@@ -316,42 +323,60 @@ static bool belongs(region *x, const oly_node *n)
     return mark_of(r, n)->given || find_root(r, n->index) == x->root || is_computed_again(r, n);
 }
 
-static oly_status copy_node(region *x, oly_node *n, oly_node **made)
+/* A result of a region that has been made has no mark. */
+static oly_status copy_of(region *x, oly_node *n, oly_node **made)
+{
+    if (n->index >= x->all->n_nodes)
+        return take_operand(x, n, made);
+    *made = mark_of(x->all, n)->copy;
+    return OLY_OK;
+}
+
+static oly_status copy_node(region *x, oly_node *n)
 {
     mark *m = mark_of(x->all, n);
-    oly_node *in[OLY_MAX_RANK + 32];
-    if (!m->copy && !belongs(x, n))
-        return take_operand(x, n, made);
-    if (!m->copy) {
-        x->fails = x->fails || n->n_in > (int)(sizeof in / sizeof *in);
-        for (int j = 0; j < n->n_in && !x->fails; j++)
-            OLY_TRY(copy_node(x, n->in[j], &in[j]));
-        if (x->fails)
-            return OLY_OK;
-        OLY_TRY(oly_graph_add(x->inside, n->op, n->n_in, in, &n->params, &m->copy));
-        m->copy->site = n->site;
-    }
-    *made = m->copy;
+    oly_node *in[MOST_READ];
+    if (!belongs(x, n))
+        return take_operand(x, n, &m->copy);
+    x->fails = x->fails || n->n_in > MOST_READ;
+    for (int j = 0; j < n->n_in && !x->fails; j++)
+        OLY_TRY(copy_of(x, n->in[j], &in[j]));
+    if (x->fails)
+        return OLY_OK;
+    OLY_TRY(oly_graph_add(x->inside, n->op, n->n_in, in, &n->params, &m->copy));
+    m->copy->site = n->site;
     return OLY_OK;
+}
+
+/* Marks what the results need, up to values from elsewhere. */
+static void find_wanted(region *x)
+{
+    regions *r = x->all;
+    for (int k = 0; k < r->n_nodes; k++)
+        r->marks[k].wanted = false;
+    for (int k = 0; k < x->n_results; k++)
+        mark_of(r, x->result[k])->wanted = true;
+    for (int k = r->n_nodes - 1; k >= 0; k--) {
+        const oly_node *n = r->g->nodes[k];
+        for (int j = 0; j < n->n_in && r->marks[k].wanted && belongs(x, n); j++)
+            mark_of(r, n->in[j])->wanted = true;
+    }
 }
 
 static oly_status fill_body(region *x)
 {
+    const regions *r = x->all;
     oly_type number = {.dtype = OLY_INT32};
-    oly_node *made;
-    x->n_operands = 0;
-    for (int k = 0; k < x->all->n_nodes; k++)
-        x->all->marks[k].copy = NULL;
-    OLY_TRY(oly_graph_input(x->inside, &number, &made));
-    for (int k = 0; k < x->n_results; k++) {
-        x->before[k] = NULL;
+    oly_node *counter;
+    OLY_TRY(oly_graph_input(x->inside, &number, &counter));
+    for (int k = 0; k < x->n_results; k++)
         OLY_TRY(oly_graph_input(x->inside, &x->result[k]->type, &x->input[k]));
-    }
-    for (int k = 0; k < x->n_results && !x->fails; k++) {
-        OLY_TRY(copy_node(x, x->result[k], &made));
-        if (!x->fails)
-            OLY_TRY(oly_graph_output(x->inside, made));
-    }
+    find_wanted(x);
+    for (int k = 0; k < r->n_nodes && !x->fails; k++)
+        if (r->marks[k].wanted)
+            OLY_TRY(copy_node(x, r->g->nodes[k]));
+    for (int k = 0; k < x->n_results && !x->fails; k++)
+        OLY_TRY(oly_graph_output(x->inside, mark_of(r, x->result[k])->copy));
     return OLY_OK;
 }
 
@@ -529,7 +554,7 @@ static oly_status make_regions(oly_planner *p, oly_graph *g, bool is_body)
     find_regions(&r);
     find_results(&r);
     for (int k = 0; k < r.n_nodes; k++)
-        if (is_strict(&r, g->nodes[k]) && r.marks[k].root == k)
+        if (r.marks[k].arranges && r.marks[k].n_members <= MOST_MEMBERS)
             OLY_TRY(make_region(&r, k, &made));
     if (!made)
         return OLY_OK;
@@ -561,8 +586,30 @@ static oly_status make_all(oly_planner *p, oly_graph *g, bool is_body)
     return make_regions(p, g, is_body);
 }
 
+/* Do several devices have the same elements of the largest input? Then one computes a step for all of them (repeated_work.c), but not
+ * a loop over fields. */
+static bool is_repeated(const oly_planner *p)
+{
+    const oly_graph *g = p->plan->graph;
+    int64_t most = 0;
+    bool repeated = false;
+    for (int k = 0; k < g->n_inputs; k++) {
+        oly_sharding s = p->request->inputs[k].sharding;
+        int64_t size = oly_type_size(&g->inputs[k]->type);
+        int parts = 1;
+        for (int d = 0; s && d < s->spec.n_dims; d++)
+            parts *= oly_axis_list_parts(s->mesh, &s->spec.dim[d]);
+        if (size > most || (size == most && repeated))
+            repeated = s && parts < s->mesh->n_devices;
+        most = size > most ? size : most;
+    }
+    return repeated;
+}
+
 oly_status oly_make_field_regions(oly_planner *p)
 {
+    if (is_repeated(p))
+        return OLY_OK;
     oly_site here = oly_current_site();
     oly_status st = make_all(p, p->plan->graph, false);
     oly_restore_site(here);
