@@ -130,12 +130,11 @@ static bool steps_of(const oly_plan *plan, void *const *base, const oly_step *st
             continue;
         }
         oly_cuda_row_pad *p = &made->pad[made->n_pads];
-        if (i + 2 >= n || made->n_pads == OLY_ROW_PADS || steps[i + 1].kind != OLY_STEP_MOVE ||
-            !oly_cuda_row_pad_of(address, base, plan, &steps[i], &steps[i + 1], device, p))
+        if (i + 1 >= n || made->n_pads == OLY_ROW_PADS ||
+            !oly_cuda_row_pad_of(address, base, plan, &steps[i], device, p))
             return false;
         p->parts = made->n;
         made->n_pads++;
-        i++;
     }
     return true;
 }
@@ -148,11 +147,9 @@ static bool fits(const oly_plan *plan, const oly_block *b, const oly_step *steps
     int working = 0;
     for (int i = 0; i < n; i++) {
         needed[i] = needed_of(plan, b, steps, n, i);
-        if (steps[i].kind == OLY_STEP_MOVE) {
-            if (i + 1 == n || !oly_cuda_is_row_pad(plan, b, &steps[i], &steps[i + 1], steps[n - 1].number))
-                return false;
-            needed[++i] = 0;
-        }
+        if (steps[i].kind == OLY_STEP_MOVE &&
+            (i + 1 == n || !oly_cuda_is_row_pad(plan, b, &steps[i], steps[n - 1].number)))
+            return false;
     }
     for (int d = 0; d < plan->n_devices; d++) {
         for (int i = 1; i < n; i++)

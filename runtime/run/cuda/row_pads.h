@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Padded arrays that only the steps of a row chain read: two steps, one that fills what is outside the operand and one that copies the operand, which
- * the chain does without: it reads the operand with bounds. Private to row_chains.c. */
+/* Padded arrays that only the steps of a row chain read: a step that copies the operand and fills what is outside it, which the chain does without: it
+ * reads the operand with bounds. Private to row_chains.c. */
 #ifndef OLY_RUN_CUDA_ROW_PADS_H
 #define OLY_RUN_CUDA_ROW_PADS_H
 #include "cuda/row_chain.h"
@@ -9,11 +9,9 @@
 /* Copies for which nothing is awaited or sent, all of them in a device's own memory. */
 bool oly_cuda_is_own_copy(const oly_plan *plan, const oly_step *s);
 bool oly_cuda_has_copies(const oly_plan *plan, const oly_step *s, int device);
-/* Are they the two steps of an array that nothing reads after step number `last`? */
-bool oly_cuda_is_row_pad(const oly_plan *plan, const oly_block *b, const oly_step *fill, const oly_step *copy,
-                         int last);
+/* Is it the step of an array that nothing reads after step number `last`? */
+bool oly_cuda_is_row_pad(const oly_plan *plan, const oly_block *b, const oly_step *pad, int last);
 /* The array as it is on a device. base: NULL: as without memory (row_chains.c). False: of another form. */
 bool oly_cuda_row_pad_of(char *(*address)(void *const *base, int cell, int64_t offset), void *const *base,
-                         const oly_plan *plan, const oly_step *fill, const oly_step *copy, int device,
-                         oly_cuda_row_pad *made);
+                         const oly_plan *plan, const oly_step *pad, int device, oly_cuda_row_pad *made);
 #endif
