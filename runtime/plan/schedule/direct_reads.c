@@ -63,6 +63,9 @@ static bool extend(oly_copy_work *all, const oly_copy_work *c)
         all->from.base != c->from.base || memcmp(all->task.to_stride, c->task.to_stride, bytes) != 0 ||
         memcmp(all->task.from_stride, c->task.from_stride, bytes) != 0)
         return false;
+    for (int d = 0; d < c->task.rank; d++)
+        if (c->task.to_stride[d] == 0 || c->task.from_stride[d] == 0)
+            return false; /* one element, such as the value of a padding, written to several */
     decode(c, c->task.to_stride, c->to.offset, at);
     decode(c, c->task.to_stride, all->to.offset, first);
     decode(c, c->task.from_stride, c->from.offset, from);
