@@ -80,7 +80,7 @@ def needed_by_build(build):
         if os.path.exists(in_tree(word)) and not word.startswith((".", "/")):
             names.add(word.split("/")[0])
     for path in glob.glob(f"{build}/*/**/*.d", recursive=True) if build else []:
-        if not os.path.relpath(path, build).startswith(("tests/", "bench/")):
+        if not os.path.relpath(path, build).startswith(("tests/", "bench/", "lint/")):
             names |= set(re.findall(r"\s([A-Za-z0-9_]+)/", read(path)))
     return {name for name in names if os.path.exists(in_tree(name)) and not name.startswith("build")}
 
