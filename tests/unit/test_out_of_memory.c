@@ -358,7 +358,7 @@ PROGRAM(fields, 300)
 PROGRAM(choice, 500)
 PROGRAM(explicit, 300)
 PROGRAM(windows, 100)
-PROGRAM(region, 300)
+PROGRAM(region, 800)
 PROGRAM(many, 300)
 PROGRAM(numbers, 100)
 

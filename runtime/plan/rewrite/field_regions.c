@@ -12,13 +12,12 @@
  *
  * Members of a region are operations that such loops may contain. Members that lead to each other through other
  * operations are in different regions: the depth of a value is the number of times that its users leave members, at
- * most. Values are computed as late as possible. Whether there is a region depends only on the graph.
- * Called by plan.c. */
+ * most. Values are computed as late as possible. Whether there is a region depends only on the graph and on how inputs are
+ * split, so that all processes agree. Called by plan.c. */
 #include "core/arena.h"
-#include "core/min_max.h"
 #include "graph/build.h"
 #include "plan/rewrite/rewrite.h"
-#include "plan/stencil/time_tiling_plan.h"
+#include "plan/rewrite/field_regions.h"
 #include <string.h>
 
 enum {
@@ -380,86 +379,6 @@ static oly_status fill_body(region *x)
     return OLY_OK;
 }
 
-/* Does some value read another one, computed in the same step, at an offset? */
-static bool reads_computed_ones(const oly_tiling_form *form)
-{
-    for (int k = 0; k < form->n_stages; k++)
-        for (int j = 0; j < form->stages[k].n_pieces; j++)
-            for (int l = 0; l < form->stages[k].pieces[j].program.n_loads; l++) {
-                const oly_tiling_load *load = &form->stages[k].pieces[j].loads[l];
-                for (int d = 0; d < form->rank; d++)
-                    if (load->of.kind == OLY_TILING_STAGE && load->shift[d] != 0)
-                        return true;
-            }
-    return false;
-}
-
-/* What devices would send along a dimension, in bytes per element of a cut. */
-typedef struct traffic {
-    int64_t together, one_by_one; /* margins of what the region reads; of every value that is read at an offset */
-} traffic;
-
-static void count_together(const oly_tiling_form *form, const oly_tiling_pass *pass, int d, traffic *t)
-{
-    for (int j = 0; j < form->n_fields; j++) {
-        int64_t lo = 0, hi = 0;
-        for (int k = 0; k < pass->n_needs[j]; k++) {
-            lo = oly_smaller(lo, pass->needs[j][k].lo[d]);
-            hi = oly_larger(hi, pass->needs[j][k].hi[d]);
-        }
-        t->together += (hi - lo) * (int64_t)oly_dtype_size(form->field[j]->type.dtype);
-    }
-    for (int k = 0; k < form->n_fixed; k++)
-        if (form->fixed[k].node->type.rank == form->rank)
-            t->together += (pass->fixed_hi[k][d] - pass->fixed_lo[k][d]) *
-                           (int64_t)oly_dtype_size(form->fixed[k].node->type.dtype);
-}
-
-static void widen(const oly_tiling_form *form, oly_tiling_ref of, int d, int64_t *lo, int64_t *hi)
-{
-    for (int k = 0; k < form->n_stages; k++)
-        for (int j = 0; j < form->stages[k].n_pieces; j++)
-            for (int l = 0; l < form->stages[k].pieces[j].program.n_loads; l++) {
-                const oly_tiling_load *load = &form->stages[k].pieces[j].loads[l];
-                if (load->of.kind != of.kind || load->of.index != of.index)
-                    continue;
-                *lo = oly_smaller(*lo, load->shift[d]);
-                *hi = oly_larger(*hi, load->shift[d]);
-            }
-}
-
-static void count_one_by_one(const oly_tiling_form *form, int d, traffic *t)
-{
-    const int n[] = {form->n_fields, form->n_stages, form->n_fixed};
-    static const oly_tiling_kind kinds[] = {OLY_TILING_FIELD, OLY_TILING_STAGE, OLY_TILING_FIXED};
-    for (int kind = 0; kind < 3; kind++)
-        for (int k = 0; k < n[kind]; k++) {
-            int64_t lo = 0, hi = 0;
-            const oly_node *node = kind == 0 ? form->field[k] : kind == 1 ? form->stages[k].node : form->fixed[k].node;
-            widen(form, (oly_tiling_ref){kinds[kind], k}, d, &lo, &hi);
-            t->one_by_one += (hi - lo) * (int64_t)oly_dtype_size(node->type.dtype);
-        }
-}
-
-/* Does it read nothing farther than a field is long, and would devices send no more than for one value after the other? */
-static oly_status is_worth_it(oly_planner *p, const oly_tiling_form *form, bool *yes)
-{
-    oly_tiling_pass pass;
-    bool alone = oly_input_devices(p) == 1;
-    *yes = reads_computed_ones(form);
-    if (!*yes)
-        return OLY_OK;
-    OLY_TRY(oly_tiling_unroll(p, form, 1, true, &pass));
-    for (int d = 0; d < form->rank && *yes; d++) {
-        traffic t = {0, 0};
-        count_together(form, &pass, d, &t);
-        count_one_by_one(form, d, &t);
-        *yes = pass.hi[d] - pass.lo[d] < form->shape[d] && pass.field_hi[d] - pass.field_lo[d] < form->shape[d] &&
-               (alone || t.together <= t.one_by_one);
-    }
-    return OLY_OK;
-}
-
 static oly_params parameters_of(const region *x)
 {
     oly_params params;
@@ -477,7 +396,7 @@ static oly_status is_field_loop(const region *x, bool *yes)
     oly_tiling_form form;
     oly_graph_prune(x->inside);
     OLY_TRY(oly_tiling_find(x->all->p, &probe, &form, yes));
-    return *yes ? is_worth_it(x->all->p, &form, yes) : OLY_OK;
+    return *yes ? oly_is_region_worth_it(x->all->p, &form, yes) : OLY_OK;
 }
 
 /* -- the graph afterwards ------------------------------------------------------------------------------------------------ */

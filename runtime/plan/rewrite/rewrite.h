@@ -12,7 +12,7 @@ int oly_input_devices(const oly_planner *p);
 oly_status oly_split_loops(oly_planner *p);
 /* Makes loops that run once of what computes fields from nearby elements of computed fields. */
 oly_status oly_make_field_regions(oly_planner *p);
-/* What makes a region has at least as many elements on a device. Tests change it. */
+/* Elements that a result of a region has at least, on a device. Tests change it. */
 extern int64_t oly_field_regions_least;
 /* Where a reduction of all elements of a reshaped array would gather it: takes the array as it was before. Needs propagated axes; if the
  * graph has changed, frames and axes must be made again. */

@@ -9,9 +9,9 @@
 
 enum {
     MOST_PIECES = 128,
-    MOST_APART = 8,
-    MOST_CARRIES = 64
-}; /* MOST_APART: largest difference of the extents of fields */
+    MOST_APART = 8, /* largest difference of the extents of fields */
+    MOST_CARRIES = 64,
+};
 
 bool oly_tiling_sees_through(const oly_node *n)
 {
@@ -43,6 +43,7 @@ static void find_dependence(oly_tiling_walk *f)
         f->meetings[k].input = -1;
     for (int j = 0; j < g->n_inputs; j++) {
         oly_tiling_meeting *m = oly_tiling_meeting_of(f, g->inputs[j]);
+        /* what a region computes of other values has not been computed before it, unlike a loop's invariants */
         bool field = j <= f->form->n_fields || (f->form->region && g->inputs[j]->type.rank == f->form->rank);
         m->input = j;
         m->depends = j == 0 ? 1 : field ? 2 : 0;
