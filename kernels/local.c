@@ -16,19 +16,23 @@ enum {
 
 static const oly_local_table *table = &oly_local_base;
 static oly_sparse_function *sparse = oly_sparse_run_base;
+static oly_gathered_sum_function *gathered_sum = oly_gathered_sum_run_base;
 
 void oly_local_choose(const char *isa)
 {
     table = &oly_local_base;
     sparse = oly_sparse_run_base;
+    gathered_sum = oly_gathered_sum_run_base;
 #ifdef __x86_64__
     if (!strcmp(isa, "avx2")) {
         table = &oly_local_avx2;
         sparse = oly_sparse_run_avx2;
+        gathered_sum = oly_gathered_sum_run_avx2;
     }
     if (!strcmp(isa, "avx512")) {
         table = &oly_local_avx512;
         sparse = oly_sparse_run_avx512;
+        gathered_sum = oly_gathered_sum_run_avx512;
     }
 #else
     (void)isa;
@@ -44,6 +48,11 @@ void oly_local_run(const oly_local_task *t, const void *const *in, void *out, vo
 bool oly_sparse_run(const oly_sparse_task *t)
 {
     return sparse(t);
+}
+
+bool oly_gathered_sum_run(const oly_gathered_sum_task *t)
+{
+    return gathered_sum(t);
 }
 
 /* -- kinds of work --------------------------------------------------------------------------------------------------- */

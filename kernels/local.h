@@ -135,5 +135,18 @@ typedef struct oly_sparse_task {
 } oly_sparse_task;
 /* False: nothing is done, since rows do not ascend or are short, or an index is outside. */
 bool oly_sparse_run(const oly_sparse_task *t);
+
+/* y[i * line + j] = the sum over k < width, in order, of value[i * width + k] * x[column[i * width + k] * x_row + j], i < n, j < line, rounded
+ * after each operation; value NULL: of x[...] alone. */
+typedef struct oly_gathered_sum_task {
+    oly_dtype dtype; /* float32 or float64 */
+    int64_t n, width, line;
+    const int32_t *column;
+    const void *value, *x;
+    int64_t x_row, n_x; /* from a row of x to the next, in elements; rows */
+    void *y;
+} oly_gathered_sum_task;
+/* False: nothing is done, since an index is outside. */
+bool oly_gathered_sum_run(const oly_gathered_sum_task *t);
 double oly_local_work_of(const oly_local_task *t); /* approximate element-operations */
 #endif

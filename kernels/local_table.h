@@ -27,9 +27,12 @@ oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_I
 
 /* Rows of sparse matrices (cpu/sparse.c). */
 typedef bool oly_sparse_function(const oly_sparse_task *t);
+typedef bool oly_gathered_sum_function(const oly_gathered_sum_task *t);
 oly_sparse_function oly_sparse_run_base;
+oly_gathered_sum_function oly_gathered_sum_run_base;
 #if defined(__x86_64__)
 oly_sparse_function oly_sparse_run_avx2, oly_sparse_run_avx512;
+oly_gathered_sum_function oly_gathered_sum_run_avx2, oly_gathered_sum_run_avx512;
 #endif
 
 /* Selects the table; called by oly_kernels_choose with a valid name. */

@@ -13,6 +13,7 @@ typedef struct oly_device_counters {
     _Atomic int64_t features_last;    /* convolutions launched with a copy (run/cuda/features_last.h) */
     _Atomic int64_t row_chains;       /* steps that were one kernel, or run by rows (run/row_blocks.h) */
     _Atomic int64_t rows_in_order;    /* of the latter, those whose memory was used otherwise than in the same rows */
+    _Atomic int64_t gathered_sums;    /* blocks of rows of which what is looked up was summed in one pass */
     _Atomic int64_t graph_launches;   /* of recorded segments (run/replay.h) */
     _Atomic int64_t graphs;           /* made for these */
     _Atomic int64_t graph_updates;    /* of those made, for other buffers */

@@ -4,6 +4,7 @@
 #include "run/row_blocks.h"
 #include "core/error.h"
 #include "device/workers.h"
+#include "plan/model/gathered_sums.h"
 #include "plan/model/row_operands.h"
 #include "run/compiled_groups.h"
 #include "run/device_counts.h"
@@ -31,6 +32,8 @@ typedef struct device_rows {
     int n_operands;
     const oly_row_operand *operand;
     oly_sparse_rows sparse; /* what the chain ends with */
+    int n_sums;
+    const oly_gathered_sum *sums; /* in the order of their last steps */
 } device_rows;
 
 typedef struct oly_row_blocks {
@@ -153,6 +156,14 @@ static oly_status list_operands(oly_plan *plan, const oly_step *steps, int n, in
         v->n_operands += each[i] = oly_row_operands_of(&steps[i], device, &v->rows, all + v->n_operands);
     v->operand = all;
     v->sparse = oly_sparse_rows_of(steps, n, device, each);
+    oly_gathered_sum found[OLY_ROW_STEPS], *sums;
+    for (int k = 0; k < n && v->rows.lead == 1 && !v->rows.columns; k++)
+        v->n_sums += oly_gathered_sum_of(plan, steps, n, k, device, each, &found[v->n_sums]);
+    sums = OLY_ARENA_NEW(&plan->arena, oly_gathered_sum, v->n_sums + 1);
+    if (!sums)
+        return oly_out_of_memory(0, "a program");
+    memcpy(sums, found, sizeof *sums * (size_t)v->n_sums);
+    v->sums = sums;
     return OLY_OK;
 }
 
@@ -505,17 +516,80 @@ static int operands_of(const oly_step *s, int device)
     }
 }
 
+static void run_step(const row_block *b, const oly_plan *plan, const oly_step *s, const oly_row_operand *o)
+{
+    (s->kind == OLY_STEP_REDUCE  ? run_reduction
+     : s->kind == OLY_STEP_LOCAL ? (oly_is_sink(s, b->device) ? run_scatter : run_lookup)
+     : s->begins_next            ? run_fill
+                                 : run_tile)(b, plan, s, o);
+}
+
+/* The step's operands among those of the chain. */
+static const oly_row_operand *operands_at(const row_block *b, const oly_step *first, int step)
+{
+    const oly_row_operand *o = b->v->operand;
+    for (int k = 0; k < step; k++)
+        o += operands_of(&first[k], b->device);
+    return o;
+}
+
+static bool are_apart(const void *a, int64_t n, const void *b, int64_t m)
+{
+    uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+    return first + (uintptr_t)n <= second || second + (uintptr_t)m <= first;
+}
+
+/* The three steps of the sum in one pass, or one after the other where a position is outside, or the results take the memory of positions or
+ * weights, which are read again for each part of a line. */
+static void sum_gathered(const row_block *b, const oly_plan *plan, const oly_step *first, const oly_gathered_sum *sum)
+{
+    const oly_row_operand *o = b->v->operand;
+    const oly_local_operand *x = &first[sum->lookup].local.device[b->device].task.in[0];
+    const oly_gathered_sum_task t = {.dtype = x->dtype,
+                                     .n = b->n,
+                                     .width = sum->width,
+                                     .line = sum->line,
+                                     .column = (const int32_t *)(const void *)row_of(b, plan, &o[sum->column]),
+                                     .value = sum->value < 0 ? NULL : row_of(b, plan, &o[sum->value]),
+                                     .x = address(plan, b->base, &o[sum->x]),
+                                     .x_row = x->stride[0],
+                                     .n_x = x->extent[0],
+                                     .y = row_of(b, plan, &o[sum->out])};
+    int64_t element = o[sum->out].bytes, results = t.n * t.line * element, positions = t.n * t.width;
+    bool done = are_apart(t.y, results, t.column, positions * (int64_t)sizeof *t.column) &&
+                (!t.value || are_apart(t.y, results, t.value, positions * element)) && oly_gathered_sum_run(&t);
+    oly_count(&oly_device_counted.gathered_sums, done);
+    const int steps[] = {sum->lookup, sum->product, sum->sum};
+    for (int k = 0; k < 3 && !done; k++)
+        if (steps[k] >= 0)
+            run_step(b, plan, &first[steps[k]], operands_at(b, first, steps[k]));
+}
+
+/* The sum of what is looked up that the step is part of, if what lies in between is in memory that only the chain uses; NULL: none. */
+static const oly_gathered_sum *sum_with(const row_block *b, const oly_plan *plan, int step)
+{
+    for (int k = 0; k < b->v->n_sums; k++) {
+        const oly_gathered_sum *sum = &b->v->sums[k];
+        if (step == sum->lookup || step == sum->product || step == sum->sum) {
+            const oly_row_operand *o = b->v->operand;
+            bool own = takes_turns(b, plan, &o[sum->gathered]) &&
+                       (sum->multiplied < 0 || takes_turns(b, plan, &o[sum->multiplied]));
+            return own ? sum : NULL;
+        }
+    }
+    return NULL;
+}
+
 static void run_steps(const row_block *b, const oly_plan *plan, const oly_step *first, int begin, int end)
 {
     const oly_row_operand *o = b->v->operand;
     for (int k = 0; k < end; k++) {
-        const oly_step *s = &first[k];
-        if (k >= begin)
-            (s->kind == OLY_STEP_REDUCE  ? run_reduction
-             : s->kind == OLY_STEP_LOCAL ? (oly_is_sink(s, b->device) ? run_scatter : run_lookup)
-             : s->begins_next            ? run_fill
-                                         : run_tile)(b, plan, s, o);
-        o += operands_of(s, b->device);
+        const oly_gathered_sum *sum = k >= begin ? sum_with(b, plan, k) : NULL;
+        if (sum && k == sum->sum)
+            sum_gathered(b, plan, first, sum);
+        else if (k >= begin && !sum)
+            run_step(b, plan, &first[k], o);
+        o += operands_of(&first[k], b->device);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "plan/schedule/schedule.h"
 #include "run/device_counts.h"
 #include "run/row_blocks.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,25 @@ static void shift(pool *v)
         add(v, draw(2) ? oly_roll(a->x, 1, along) : oly_flip(a->x, along), a->has_k, a->has_c, false);
 }
 
+/* Sums of what is looked up, weighted or not; of two such the weights, or the positions, may be another's sums. */
+static void sum_looked_up(pool *v, const oly_array *in)
+{
+    const value *at = any(v, true), *weight = any(v, false);
+    bool of_rows = draw(2);
+    for (int tries = 0; tries < 30 && (!at->has_k || weight->has_c || !weight->has_k); tries++) {
+        at = any(v, true);
+        weight = any(v, false);
+    }
+    if (!at->has_k || v->p->columns)
+        return;
+    oly_array x = oly_take(in[of_rows ? 2 : 1], at->x, 0, mode());
+    if (weight->has_k && !weight->has_c && draw(3)) {
+        oly_array w = of_rows ? oly_expand_dims(weight->x, -1) : weight->x;
+        x = draw(2) ? oly_mul(w, x) : oly_mul(x, w);
+    }
+    add(v, of_type(oly_sum(x, .axes = "1"), v), false, of_rows, false);
+}
+
 static oly_array compute(const program *p, const oly_array *in, oly_array first, oly_array *out)
 {
     pool v = {.p = p};
@@ -175,7 +195,8 @@ static oly_array compute(const program *p, const oly_array *in, oly_array first,
     add(&v, first, false, false, false);
     add(&v, in[0], true, false, true);
     for (int k = 6 + draw(10); k > 0; k--)
-        switch (draw(10)) {
+        switch (draw(11)) {
+        case 10: sum_looked_up(&v, in); break;
         case 8:
         case 9: write_into(&v, in); break;
         case 0:
@@ -364,6 +385,83 @@ static void sparse_products_have_the_same_bits(void **state)
         }
 }
 
+/* -- sums of what is looked up ------------------------------------------------------------------------------------------------ */
+
+/* in[0] [table, line] or [table], in[1] positions [n, width], in[2] weights [n, width]. */
+typedef struct looked_up_sum {
+    int line; /* 0: x has no lines */
+    int weights; /* 0: none, 1: in[2], 2: in[2] and the product in the other order, 3: computed, 4: those of another order in memory */
+    int results;
+    const char *mode;
+} looked_up_sum;
+
+static void sum_of_looked_up(const oly_array *in, oly_array *out, void *user)
+{
+    const looked_up_sum *p = user;
+    for (int k = 0; k < p->results; k++) {
+        oly_array at = k == 0 ? in[1] : oly_max2(oly_sub(in[1], k), 0), x = oly_take(in[0], at, 0, p->mode);
+        oly_array w = p->weights == 3   ? oly_mul(in[2], oly_sum(in[2], .axes = "1", .keepdims = true))
+                      : p->weights == 4 ? oly_flip(in[2], 0)
+                                        : in[2];
+        w = p->line ? oly_expand_dims(w, -1) : w;
+        oly_array y = p->weights == 0 ? x : p->weights == 2 ? oly_mul(x, w) : oly_mul(w, x);
+        out[k] = k == 0 ? oly_sum(y, .axes = "1") : oly_mean(y, .axes = "1");
+        if (k == 2)
+            out[k] = oly_add(out[k], oly_max(x, .axes = "1")); /* reads what lies in between, too */
+    }
+}
+
+/* Rows of 1 to 70 positions, of which some may be outside, lines of 1 to 80 elements, -0 and either NaN or infinity among the
+ * elements (of two NaNs of different signs compilers choose one). */
+static void sums_of_looked_up_have_the_same_bits(void **state)
+{
+    enum { N = 6000, RESULTS = 3 };
+    static const char *const splits[] = {"x", "None", "x"}, *const modes[] = {"fill", "clip", "wrap"};
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_FLOAT32, OLY_INT32};
+    static int32_t at[N];
+    static char bytes[2][MOST];
+    int passes = 0;
+    (void)state;
+    for (int j = 0; j < 60; j++)
+        OLY_SCOPE
+        {
+            seed = (uint64_t)j * 23 + 3;
+            looked_up_sum p = {draw(3) ? 1 + draw(draw(2) ? 80 : 9) : 0, draw(5), 1 + draw(RESULTS), modes[draw(3)]};
+            oly_dtype dtype = dtypes[draw(4)];
+            int64_t width = 1 + draw(draw(3) ? 12 : 70), table = 1 + draw(300), n = N / width / 8 * 8;
+            n = p.line && n * p.line * 8 * RESULTS > MOST ? MOST / 8 / RESULTS / p.line / 8 * 8 : n;
+            bool outside = draw(3) == 0;
+            for (int k = 0; k < N; k++)
+                at[k] = draw((int)table) + (outside && draw(500) == 0 ? (draw(2) ? (int)table : -(int)table - 5) : 0);
+            oly_array x = oly_random_normal(oly_random_key(j), OLY_FLOAT64, table, p.line ? p.line : 1);
+            x = oly_where(oly_gt(oly_abs(x), 2.5), draw(2) ? INFINITY : NAN, oly_where(oly_gt(x, 2), -0.0, x));
+            x = dtype == OLY_INT32 ? oly_random_randint(oly_random_key(j), dtype, -99, 99, table, p.line ? p.line : 1)
+                                   : oly_astype(x, dtype);
+            oly_array w =
+                oly_astype(oly_mul(oly_random_normal(oly_random_key(j + 1), OLY_FLOAT64, n, width), 9), dtype);
+            oly_mesh mesh = oly_make_mesh("x=8");
+            oly_sharding rows = oly_named(mesh, splits[draw(3)]);
+            oly_array in[3] = {oly_device_put(p.line ? x : oly_squeeze(x, 1), oly_named(mesh, "")),
+                               oly_device_put(oly_from_host(at, OLY_INT32, 2, (int64_t[]){n, width}), rows),
+                               oly_device_put(w, rows)};
+            size_t size = 0;
+            for (int with = 0; with < 2; with++) {
+                oly_array out[RESULTS] = {NULL};
+                int64_t before = oly_counted(&oly_device_counted.gathered_sums);
+                oly_optimisations all = oly_disable(with ? 0 : (oly_optimisations)1 << OLY_OPTIMISATION_LOOKUP_CHAINS);
+                oly_fn f = oly_jit(sum_of_looked_up, 3, p.results, .user = &p);
+                assert_int_equal(oly_call_arrays(f, 3, in, p.results, out), OLY_OK);
+                oly_disable(all);
+                size = check_bytes_of(p.results, out, bytes[with], MOST);
+                passes += oly_counted(&oly_device_counted.gathered_sums) > before;
+            }
+            if (memcmp(bytes[0], bytes[1], size) != 0)
+                fail_msg("sum of what is looked up %d differs", j);
+        }
+    if (oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
+        assert_true(passes > 20);
+}
+
 /* -- what people write ------------------------------------------------------------------------------------------------------ */
 
 /* Forces of neighbours: x [n, 3], neighbours [n, k]. */
@@ -529,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(sparse_products_have_the_same_bits, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(sums_of_looked_up_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(loops_are_run_once_for_all, open_with_chains, close_with_chains),

@@ -117,9 +117,14 @@ for fault in kill stop; do
     fi
 done
 
-sleep 0.2
+# A job has ended when its launcher has; the kernel then still takes back the memory of ranks that were killed while they planned.
+for ((tenths = 0; tenths < 100; tenths++)); do
+    pgrep -f "^$program " >/dev/null || break
+    sleep 0.1
+done
 if pgrep -f "^$program " >/dev/null; then
-    echo 'FAILED  a rank is left behind'
+    echo 'FAILED  a rank is left behind 10 s after its job:'
+    pgrep -f "^$program " | xargs ps -o pid,ppid,state,etime,wchan:20,args -p
     failed=$((failed + 1))
 fi
 echo "CHECK: $passed passed, $failed failed, 0 skipped"

@@ -17,6 +17,7 @@
 #include "plan/schedule/schedule.h"
 #include "core/facts.h"
 #include "core/optimisation.h"
+#include "plan/model/gathered_sums.h"
 #include "plan/model/row_operands.h"
 #include "plan/schedule/fused_groups.h"
 
@@ -24,6 +25,7 @@ enum {
     LONG_ROW = 64,            /* elements: shorter ones are not worth it */
     MOST_ROW_BYTES = 1 << 19, /* that the steps use of one row: more do not stay in cache */
     LEAST_ROWS = 32,          /* so that there is work for threads; 2 where tests ask for chains of small arrays */
+    SUMS_PAY = 32, /* so many times fewer bytes are enough where a sum of what is looked up becomes one pass */
 };
 
 int64_t oly_row_chains_least = 1 << 21;
@@ -134,9 +136,25 @@ static bool are_fused(const oly_step *group, const oly_step *reduce)
     return reduce->kind == OLY_STEP_REDUCE && reduce->reduce.operand == group;
 }
 
-/* Do two of the first n steps use the same long rows, and would these otherwise leave the cache in between? Rows of lookups may be short. */
-static bool pays(const oly_block *b, int k, int n, const chain *c)
+/* Is a sum of what is looked up among the first n steps? */
+static bool has_gathered_sum(const oly_plan *plan, const oly_step *first, int n, int device, const chain *c)
 {
+    int operands[OLY_ROW_STEPS] = {0};
+    oly_gathered_sum sum;
+    for (int i = 0; i < c->n_operands && c->step[i] < n; i++)
+        operands[c->step[i]]++;
+    for (int k = 1; k < n && c->kind == OLY_ROWS_FIRST; k++)
+        if (oly_gathered_sum_of(plan, first, n, k, device, operands, &sum))
+            return true;
+    return false;
+}
+
+/* Do two of the first n steps use the same long rows, and would these otherwise leave the cache in between? Rows of lookups may be short. */
+static bool pays(const oly_plan *plan, const oly_block *b, int k, int n, int device, const chain *c)
+{
+    int64_t all = oly_row_chains_least;
+    if (has_gathered_sum(plan, &b->steps[k], n, device, c))
+        all /= SUMS_PAY;
     int64_t bytes = 0, least = c->kind == OLY_ROWS_KEPT ? LONG_ROW : 1;
     bool again = false;
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
@@ -154,7 +172,7 @@ static bool pays(const oly_block *b, int k, int n, const chain *c)
         }
         bytes += known ? 0 : oly_row_used(&c->rows, o);
     }
-    return again && bytes <= MOST_ROW_BYTES && bytes * oly_rows_count(&c->rows) >= oly_row_chains_least;
+    return again && bytes <= MOST_ROW_BYTES && bytes * oly_rows_count(&c->rows) >= all;
 }
 
 /* Are the results of a lookup of columns where its kernel can write them? */
@@ -222,7 +240,7 @@ static int length_at(const oly_plan *plan, const oly_block *b, int k, chain *c)
         find_chain(plan, b, k, d, c);
         n = c->n < n ? c->n : n;
         n = without_divided(plan, &b->steps[k], n, c->kind);
-        while (n > 1 && !pays(b, k, n, c))
+        while (n > 1 && !pays(plan, b, k, n, d, c))
             n = without_divided(plan, &b->steps[k], n - 1, c->kind);
         if (n < 2)
             return 0;
@@ -321,7 +339,7 @@ static void chain_at(oly_plan *plan, const oly_block *b, int k)
     const chain any = {.kind = OLY_ROWS_LAST, .sinks = true};
     oly_row_kind kind;
     if (first->chained || candidates(plan, b, k, &any) < 2 ||
-        first->work * OLY_ROW_STEPS * 4 < (double)oly_row_chains_least)
+        first->work * OLY_ROW_STEPS * 4 * SUMS_PAY < (double)oly_row_chains_least)
         return;
     int n = longest_at(plan, b, k, &kind), to_sink = length_to_sink(plan, b, k);
     if (n > 1)
