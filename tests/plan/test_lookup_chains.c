@@ -459,7 +459,7 @@ static void sums_of_looked_up_have_the_same_bits(void **state)
                 fail_msg("sum of what is looked up %d differs", j);
         }
     if (oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_LOOKUP_CHAINS))
-        assert_true(passes > 20);
+        assert_true(passes > 12); /* not those that all devices repeat, or whose weights are computed or reversed */
 }
 
 /* -- what people write ------------------------------------------------------------------------------------------------------ */
