@@ -270,6 +270,30 @@ static void diffusion_step(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(x, oly_mul(0.2, gone));
 }
 
+/* A sparse matrix with as many elements in each row, times a vector. */
+static void padded_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(in[0], oly_take(in[2], in[1], 0, "clip")), OLY_AXES(1));
+}
+
+/* The mean of each node's neighbours in a graph. */
+static void neighbour_means(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mean(oly_take(in[1], in[0], 0, "clip"), OLY_AXES(1));
+}
+
+/* Accelerations of n bodies that attract each other: all pairs. */
+static void bodies(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array d = oly_sub(oly_expand_dims(in[0], 0), oly_expand_dims(in[0], 1));
+    oly_array square = oly_add(oly_sum(oly_mul(d, d), OLY_AXES(2)), 1e-3);
+    oly_array pull = oly_mul(oly_expand_dims(in[1], 0), oly_pow(square, -1.5));
+    out[0] = oly_sum(oly_mul(oly_expand_dims(pull, 2), d), OLY_AXES(1));
+}
+
 #define WORK(body, amount)                                                                                             \
     static void run_##body(const bench_row *row)                                                                       \
     {                                                                                                                  \
@@ -284,6 +308,9 @@ WORK(sweeps, n *n * 12)
 WORK(recursive_filter, n *n * 7)
 WORK(gradients, ITERATIONS *n *n * 40)
 WORK(sparse_product, 16. * 12 * n)
+WORK(padded_rows, 12. * 12 * n)
+WORK(neighbour_means, (32. * 4 + 8 * 4) * n)
+WORK(bodies, 20. * n * n)
 WORK(life, ITERATIONS *n *n * 2)
 WORK(shallow_water, ITERATIONS *n *n * 24)
 WORK(acoustic_wave, ITERATIONS *n *n *n * 12)
@@ -301,6 +328,11 @@ const bench_row bench_workload_rows[] = {
      "f32[n,n]"},
     {"work_sparse_product", "gather, product, segment sum over sorted rows: n = 2^17 rows, 12 elements each",
      run_sparse_product, 1 << 17, 64, "read", "f32[n*12] i32[n*12]<n i32[n*12]sorted<n f32[n]!"},
+    {"work_padded_rows", "a sparse matrix of n = 2^17 rows of 12 elements, some of them zeros, times a vector",
+     run_padded_rows, 1 << 17, 64, "read", "f32[n,12] i32[n,12]<n f32[n]!"},
+    {"work_neighbour_means", "the mean of the 8 neighbours of each of n = 2^16 nodes with 32 features",
+     run_neighbour_means, 1 << 16, 64, "read", "i32[n,8]<n f32[n,32]!"},
+    {"work_n_body", "accelerations of n = 2048 bodies, all pairs", run_bodies, 2048, 64, "fma", "f32[n,3] f32[n]!"},
     {"work_life", "25 generations of Life on a torus of n x n = 2048 x 2048", run_life, 2048, 32, "copy", "i8[n,n]<2"},
     {"work_shallow_water", "25 steps of shallow water on a torus, 1024 x 1024", run_shallow_water, 1024, 32, "copy",
      "f32[n,n]"},

@@ -12,6 +12,8 @@ enum {
     LONG_LINE = 32768,   /* elements of a scanned line worth a part, of a sorted one worth a piece */
     MOST_PARTS = 16,
     FEW_UPDATED = 16, /* elements that one index updates: reading it takes about as long */
+    CACHED_BYTES = 1 << 23,
+    FEW_THREADS = 3, /* that would each take about as long to find the indexes of their part as one takes to add all */
 };
 
 static const oly_local_table *table = &oly_local_base;
@@ -242,9 +244,20 @@ static int64_t pieces(const oly_local_task *t)
     return n;
 }
 
-bool oly_local_chunks_read_all(const oly_local_task *t)
+/* Sums of single elements in memory that stays in cache, straight from their indexes (cpu/scatter_direct.h). */
+static bool adds_directly(const oly_local_task *t)
 {
-    return scatters(t) && cuts_indexed(t) && updated_elements(t) <= FEW_UPDATED;
+    int64_t bytes = oly_local_count(&t->out, -1) * oly_element_bytes[t->out.dtype];
+    return t->op == OLY_LOCAL_SCATTER_ADD && t->n_axes == 1 && t->n_batch == 0 && updated_elements(t) == 1 &&
+           t->mode == OLY_INDEX_FILL && bytes <= CACHED_BYTES;
+}
+
+int oly_local_chunks_worth(const oly_local_task *t, int chunks, int threads)
+{
+    bool all_read = scatters(t) && cuts_indexed(t) && updated_elements(t) <= FEW_UPDATED;
+    if (all_read && threads <= FEW_THREADS && adds_directly(t))
+        return oly_smaller(chunks, 1);
+    return all_read && threads < chunks ? threads : chunks;
 }
 
 int oly_local_chunks(const oly_local_task *t, int phase)

@@ -119,9 +119,9 @@ typedef struct oly_local_task {
  * oly_local_scratch bytes (planning.h), 8-byte aligned. */
 int oly_local_phases(const oly_local_task *t);
 int oly_local_chunks(const oly_local_task *t, int phase);
-/* Does every chunk read all indexes, so that more chunks than threads cost time? (scatters whose chunks are parts of an indexed dimension)
- * Their results are the same in any number of chunks. */
-bool oly_local_chunks_read_all(const oly_local_task *t);
+/* How many of the chunks are worth it where a device has so many threads: those of scatters may all read all indexes. The results are the same in any
+ * number of chunks. */
+int oly_local_chunks_worth(const oly_local_task *t, int chunks, int threads);
 void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
                    int n_chunks);
 /* y[row[k] - low] += value[k] * x[column[k]], k < n, in order, rounded after each operation. */

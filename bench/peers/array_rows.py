@@ -223,6 +223,12 @@ def diffusion_step(x):
     return x + f(.2) * gone
 
 
+def bodies(x, mass):
+    d = x[None] - x[:, None]
+    pull = mass[None] * ((d * d).sum(2) + x.dtype.type(1e-3)) ** x.dtype.type(-1.5)
+    return (pull[:, :, None] * d).sum(1)
+
+
 def sound(c):
     now, before = c
     p, sides = xp.pad(now, 4), 0
@@ -338,6 +344,9 @@ ROWS = {
     "work_k_means": k_means,
     "work_conjugate_gradients": lambda b: loop(25, conjugate)((xp.zeros_like(b), b, b, (b * b).sum()))[0],
     "work_sparse_product": lambda a, i, r, x: segments(a * x[i], r, len(x)),
+    "work_padded_rows": lambda a, i, x: (a * x[i]).sum(1),
+    "work_neighbour_means": lambda i, x: x[i].mean(1),
+    "work_n_body": bodies,
     "work_life": loop(25, life),
     "work_shallow_water": lambda x: loop(25, flow)((1 + np.float32(.01) * x, xp.zeros_like(x), xp.zeros_like(x)))[0],
     "work_acoustic_wave": lambda x: loop(25, sound)((x, x))[0],

@@ -41,27 +41,37 @@ ADD_LANES(f64, double, FEW_LANES / 2)
 
 /* Two rows, `columns` elements of each, times all vectors: 16 sums. */
 #define FEW(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                        \
-    static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int64_t row, const T *x,             \
+    static inline __attribute__((always_inline)) void few_columns_##s(const M some, const T *x, const T *y,              \
+                                                                      const T *vectors, V *first, V *second)             \
+    {                                                                                                                    \
+        const V of_x = LOAD(some, x), of_y = LOAD(some, y);                                                              \
+        _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++)                                                   \
+        {                                                                                                                \
+            V with = LOAD((M)TILE_ALL(lanes), vectors + v * FEW_DEPTH);                                                  \
+            __asm__("" : "+v"(with)); /* in a register: compilers would read it for both */                              \
+            first[v] = FUSED(of_x, with, first[v]);                                                                      \
+            second[v] = FUSED(of_y, with, second[v]);                                                                    \
+        }                                                                                                                \
+    }                                                                                                                    \
+    static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int n, int64_t row, const T *x,      \
                                                                    const T *y, const T *vectors, T *sums)                \
     {                                                                                                                    \
         T lane[FEW_SUMS][lanes] __attribute__((aligned(64)));                                                            \
-        for (int from = 0; from < FEW_VECTORS; from += FEW_TOGETHER) {                                                   \
+        memset(lane, 0, sizeof lane);                                                                                    \
+        for (int from = 0; from < n; from += FEW_TOGETHER) {                                                             \
             V first[FEW_TOGETHER], second[FEW_TOGETHER];                                                                 \
+            int64_t l = 0;                                                                                               \
             _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++) first[v] = second[v] = ZERO();                \
-            for (int64_t l = 0; l < columns; l += (lanes)) {                                                             \
-                const M some = (M)TILE_FIRST(lanes, columns - l);                                                        \
-                const V of_x = LOAD(some, x + l), of_y = LOAD(some, y + l);                                              \
+            for (; l + (lanes) <= columns; l += (lanes)) {                                                               \
                 if (from == 0) { /* the next two rows: parts of rows are too short for the processor to find out */      \
                     __builtin_prefetch(x + 2 * row + l);                                                                 \
                     __builtin_prefetch(y + 2 * row + l);                                                                 \
                 }                                                                                                        \
-                _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++)                                           \
-                {                                                                                                        \
-                    const V with = LOAD((M)TILE_ALL(lanes), vectors + (from + v) * FEW_DEPTH + l);                       \
-                    first[v] = FUSED(of_x, with, first[v]);                                                              \
-                    second[v] = FUSED(of_y, with, second[v]);                                                            \
-                }                                                                                                        \
+                few_columns_##s((M)TILE_ALL(lanes), x + l, y + l, vectors + from * FEW_DEPTH + l, first, second);        \
             }                                                                                                            \
+            if (l < columns)                                                                                             \
+                few_columns_##s((M)TILE_FIRST(lanes, columns - l), x + l, y + l, vectors + from * FEW_DEPTH + l,         \
+                                first, second);                                                                          \
             memcpy(lane + from, first, sizeof first);                                                                    \
             memcpy(lane + FEW_VECTORS + from, second, sizeof second);                                                    \
         }                                                                                                                \
@@ -85,7 +95,7 @@ ADD_LANES(f64, double, FEW_LANES / 2)
             }                                                                                                            \
             for (int64_t i = 0; i < rows; i += 2) {                                                                      \
                 const T *x = matrix + i * row + l, *y = i + 1 < rows ? x + row : x;                                      \
-                two_rows_##s(depth, i + 2 < rows ? row : 0, x, y, part, sums);                                           \
+                two_rows_##s(depth, n, i + 2 < rows ? row : 0, x, y, part, sums);                                        \
                 for (int r = 0; r < 2 && i + r < rows; r++)                                                              \
                     for (int v = 0; v < n; v++) {                                                                        \
                         T *at = out + (i + r) * out_row + v * out_column;                                                \

@@ -132,6 +132,8 @@ OLY_NARROW_TYPES(NARROW, )
 OLY_WIDE_TYPES(WIDE, )
 OLY_COMPLEX_TYPES(COMPLEX, )
 
+#include "cpu/scatter_direct.h"
+
 /* -- sums of ascending positions ------------------------------------------------------------------------------------- */
 
 enum { FIRST = 16 }; /* of many, are usually enough to see that they do not ascend */
@@ -745,6 +747,9 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         char *to = (char *)out + to_offset * bytes;
         if (drops && single && sums && step == 1 && positions.n_axes == 1 &&
             sum_runs(&positions, k, n, u->dtype, to, from))
+            continue;
+        if (drops && single && t->op == OLY_LOCAL_SCATTER_ADD && step == 1 && positions.n_axes == 1 &&
+            add_from_indexes(&positions, k, n, u->dtype, to, from))
             continue;
         int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         int64_t next = n < end - k - n ? n : end - k - n;

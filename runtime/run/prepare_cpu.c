@@ -35,8 +35,7 @@ static int local_chunks(const oly_step *s, int device, int phase, int computing)
 {
     const oly_local_work *w = &s->local.device[device];
     int n = w->has_work ? oly_local_chunks(&w->task, phase) : 0;
-    int most = (oly_workers_count() + computing - 1) / computing;
-    return n > most && oly_local_chunks_read_all(&w->task) ? most : n;
+    return n > 1 ? oly_local_chunks_worth(&w->task, n, (oly_workers_count() + computing - 1) / computing) : n;
 }
 
 static int gemm_chunks(const oly_gemm_work *w)

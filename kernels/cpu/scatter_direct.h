@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums of single elements straight from their indexes: one dimension is indexed, indexes and updates are side by side, and all are in this part. Each
+ * update reads and writes its element, in order, with nothing before it that the processor would have to wait for. For scatter.c alone, after
+ * its COMBINE. */
+#ifndef OLY_CPU_SCATTER_DIRECT_H
+#define OLY_CPU_SCATTER_DIRECT_H
+
+/* The n indexes from `index` on, of elements of `to` from `low` on, which are `stride` apart. */
+typedef void add_directly(const void *index, int64_t n, int64_t low, int64_t stride, void *to, const void *from);
+
+#define DIRECT(d, I, T, A, of, to_element)                                                                             \
+    static void direct_##I##_##d(const void *indexes, int64_t n, int64_t low, int64_t stride, void *to,                \
+                                 const void *from)                                                                     \
+    {                                                                                                                  \
+        const I *index = indexes;                                                                                      \
+        const T *x = from;                                                                                             \
+        T *y = (T *)to - low * stride;                                                                                 \
+        for (int64_t k = 0; stride == 1 && k < n; k++)                                                                 \
+            y[index[k]] = (T)to_element(ADD(A, of(y[index[k]]), of(x[k])));                                            \
+        for (int64_t k = 0; stride != 1 && k < n; k++)                                                                 \
+            y[index[k] * stride] = (T)to_element(ADD(A, of(y[index[k] * stride]), of(x[k])));                          \
+    }
+#define DIRECT_BOTH(d, T, A, of, to_element)                                                                           \
+    DIRECT(d, int32_t, T, A, of, to_element) DIRECT(d, int64_t, T, A, of, to_element)
+
+#define DIRECT_INTEGERS(a, number, name, s, T, U, ...)    DIRECT_BOTH(s, U, U, SAME, SAME)
+#define DIRECT_NARROW(a, number, name, s, T, of, to, ...) DIRECT_BOTH(s, T, float, of, to)
+#define DIRECT_WIDE(a, number, name, s, T, ...)           DIRECT_BOTH(s, T, T, SAME, SAME)
+OLY_INTEGER_TYPES(DIRECT_INTEGERS, )
+OLY_NARROW_TYPES(DIRECT_NARROW, )
+OLY_WIDE_TYPES(DIRECT_WIDE, )
+OLY_COMPLEX_TYPES(DIRECT_WIDE, )
+static add_directly *const add_directly_of[2][OLY_N_DTYPES] = {
+    {OLY_REAL_TYPES(OLY_CELL, direct_int32_t) OLY_COMPLEX_TYPES(OLY_CELL, direct_int32_t)},
+    {OLY_REAL_TYPES(OLY_CELL, direct_int64_t) OLY_COMPLEX_TYPES(OLY_CELL, direct_int64_t)}};
+
+enum { LOOKED_AT_DIRECTLY = 33 };
+
+/* Are nearly all of the first indexes that of the one before? Their sums are faster in registers. */
+#define REPEATED(I)                                                                                                    \
+    static bool repeated_##I(const I *index, int64_t n)                                                                \
+    {                                                                                                                  \
+        int64_t same = 0;                                                                                              \
+        n = n < LOOKED_AT_DIRECTLY ? n : LOOKED_AT_DIRECTLY;                                                           \
+        for (int64_t k = 1; k < n; k++)                                                                                \
+            same += index[k] == index[k - 1];                                                                          \
+        return 8 * same >= 7 * (n - 1);                                                                                \
+    }
+REPEATED(int32_t)
+REPEATED(int64_t)
+
+/* Positions k to k + n; to: the part, whose element p->axis[0].low is at its offset from `origin`; from: the first update. False: nothing is done. */
+static bool add_from_indexes(const oly_positions *p, int64_t k, int64_t n, oly_dtype dtype, void *to, const void *from)
+{
+    const oly_index_axis *x = &p->axis[0];
+    const bool wide = x->at->dtype == OLY_INT64;
+    int64_t room[OLY_POSITIONS], first = oly_positions_batch(p, k) + (x->low - x->origin) * x->stride;
+    const void *index = oly_positions_read(p, x, k, n, room);
+    if (!add_directly_of[wide][dtype] || (wide ? repeated_int64_t(index, n) : repeated_int32_t(index, n)) ||
+        !(wide ? oly_all_inside_int64_t(n, index, x->low, x->high) : oly_all_inside_int32_t(n, index, x->low, x->high)))
+        return false;
+    add_directly_of[wide][dtype](index, n, x->low, x->stride, (char *)to + first * oly_element_bytes[dtype], from);
+    return true;
+}
+#endif
