@@ -59,6 +59,15 @@ static int wide_chunks(int64_t kept, int wanted)
     return (int)oly_smaller(wanted, oly_larger(most, 1));
 }
 
+/* Results for each index of which everything is computed: those of the dimensions before the first reduced one. */
+static int64_t leading_results(const oly_reduce_task *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t->rank && !t->reduced[d]; d++)
+        n *= t->extent[d];
+    return n;
+}
+
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
 {
     oly_reduce_shape s = {1, 1, 1, 1, 1, t->rank - 1};
@@ -72,6 +81,10 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
     bool wide = s.run == 1; /* adjacent results: narrow parts of rows are slow */
     if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
         s.kept_chunks = wide ? wide_chunks(s.kept, wanted) : wanted;
+        return s;
+    }
+    if (wide && leading_results(t) >= wanted) { /* few side by side, but many times */
+        s.kept_chunks = wanted;
         return s;
     }
     int64_t pieces = s.outer > 1 ? s.outer / (wide ? 8 : 1) : divide_up(s.run, REDUCE_BLOCK);

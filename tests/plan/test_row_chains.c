@@ -94,8 +94,22 @@ static int64_t check(const char *name, oly_function function, void *user, int n_
 
 /* Those of row_programs.h, and what must not be in a chain. */
 enum { SQUARES = ROW_OPS, SHORT, TURN_ROWS, TURN_COLUMNS, SHIFT_ROWS, HALVES, COLUMN_SUM, N_OPS };
+/* Of values whose first dimension alone all reductions keep; the last two go across it. */
+enum {
+    MIDDLE_SUM = N_OPS,
+    MIDDLE_MAX,
+    MIDDLE_MEAN,
+    LAST_SUM,
+    LAST_SQUARES,
+    BOTH_SUM,
+    TURN_MIDDLE,
+    ACROSS_SUM,
+    ACROSS_SHIFT,
+    OUTER_OPS
+};
 
 typedef struct program {
+    bool outer;
     int n, n_out, iterations; /* 0: not in a loop */
     int sums;                 /* bit k: result k is the sum of all elements of a value */
     struct {
@@ -129,7 +143,16 @@ static oly_array apply(int op, oly_array a, oly_array b)
     case TURN_COLUMNS: return oly_flip(a, 2);
     case SHIFT_ROWS: return oly_roll(a, 1, 1);
     case HALVES: return halves(a);
-    case COLUMN_SUM: return like(oly_sum(a, OLY_AXES(1), .keepdims = true), a);
+    case COLUMN_SUM:
+    case MIDDLE_SUM: return like(oly_sum(a, OLY_AXES(1), .keepdims = true), a);
+    case MIDDLE_MAX: return oly_max(a, OLY_AXES(1), .keepdims = true);
+    case MIDDLE_MEAN: return like(oly_mean(oly_sub(a, b), OLY_AXES(1), .keepdims = true), a);
+    case LAST_SUM: return like(oly_sum(oly_mul(a, b), OLY_AXES(2), .keepdims = true), a);
+    case LAST_SQUARES: return like(oly_expand_dims(oly_add(oly_sum(oly_mul(a, a), OLY_AXES(2)), 1), 2), a);
+    case BOTH_SUM: return like(oly_sum(a, OLY_AXES(1, 2), .keepdims = true), a);
+    case TURN_MIDDLE: return oly_flip(a, 1);
+    case ACROSS_SUM: return like(oly_sum(a, OLY_AXES(0), .keepdims = true), a);
+    case ACROSS_SHIFT: return oly_roll(a, 1, 0);
     default: return row_apply(op, a, b);
     }
 }
@@ -184,7 +207,12 @@ static void draw_program(program *p)
     p->sums = row_draw(2) ? row_draw(8) : 0;
     p->n_out = p->iterations ? 2 : 1 + row_draw(MOST_OUTS);
     for (int k = 0; k < p->n; k++) {
-        p->ops[k].op = row_draw(4) ? row_draw(TURN_ROWS) : row_draw(N_OPS);
+        if (p->outer)
+            p->ops[k].op = row_draw(3)   ? row_draw(ROW_ROOT)
+                           : row_draw(5) ? MIDDLE_SUM + row_draw(TURN_MIDDLE - MIDDLE_SUM)
+                                         : MIDDLE_SUM + row_draw(OUTER_OPS - MIDDLE_SUM);
+        else
+            p->ops[k].op = row_draw(4) ? row_draw(TURN_ROWS) : row_draw(N_OPS);
         p->ops[k].a = row_draw_value(INPUTS + k);
         p->ops[k].b = row_draw_value(INPUTS + k);
     }
@@ -203,7 +231,7 @@ static void drawn_programs(void **state)
     int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 24, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
     int64_t run = 0;
     for (int k = first; k < first + n; k++) {
-        program p;
+        program p = {.outer = false};
         row_draw_from(k);
         draw_program(&p);
         int64_t shape[] = {1 + row_draw(3), 32 + row_draw(80), lengths[row_draw(sizeof lengths / sizeof *lengths)]},
@@ -222,6 +250,72 @@ static void drawn_programs(void **state)
     }
     if (n >= 20)
         assert_true(run > n / 10);
+}
+
+/* Values [n, m, c], of which reductions keep n alone, or n and m, or n and c. */
+static void drawn_programs_of_outer_rows(void **state)
+{
+    (void)state;
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT32, OLY_FLOAT64, OLY_BFLOAT16, OLY_INT32};
+    static const char *const shardings[] = {"", "x, None, None", "('y', 'x'), None, None", "('y', 'x'), None, None"};
+    int n = getenv("ROWS") ? atoi(getenv("ROWS")) : 40, first = getenv("SEED") ? atoi(getenv("SEED")) : 1;
+    int64_t run = 0;
+    for (int k = first; k < first + n; k++) {
+        program p = {.outer = true};
+        row_draw_from(k + 1000);
+        draw_program(&p);
+        int64_t shape[] = {32 + 8 * row_draw(9) + (row_draw(3) ? 0 : row_draw(8)), 4 * (1 + row_draw(20)),
+                           4 * (1 + row_draw(5)) - row_draw(4)},
+                pairs[] = {1, shape[1], shape[2]}, one[] = {1, shape[1], 1};
+        const char *sharding = shardings[row_draw(sizeof shardings / sizeof *shardings)];
+        oly_dtype dtype = dtypes[row_draw(5)];
+        char name[64];
+        shape[0] = *sharding ? shape[0] / 8 * 8 : shape[0];
+        snprintf(name, sizeof name, "outer SEED=%d ROWS=1", k);
+        OLY_SCOPE
+        {
+            oly_array in[] = {row_array(dtype, 1, 3, shape, sharding), row_array(dtype, 2, 3, shape, sharding),
+                              row_array(dtype, 3, 3, pairs, ""), row_array(dtype, 4, 3, one, "")};
+            run += check(name, drawn_body, &p, INPUTS, in, p.n_out) > 0;
+        }
+    }
+    if (n >= 20)
+        assert_true(run > n / 10);
+}
+
+/* Accelerations of bodies that attract each other: positions [n, 3], masses [n]. */
+static void bodies(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array d = oly_sub(oly_expand_dims(in[0], 0), oly_expand_dims(in[0], 1));
+    oly_array square = oly_add(oly_sum(oly_mul(d, d), OLY_AXES(2)), 1e-3);
+    oly_array pull = oly_mul(oly_expand_dims(in[1], 0), oly_pow(square, -1.5));
+    out[0] = oly_sum(oly_mul(oly_expand_dims(pull, 2), d), OLY_AXES(1));
+}
+
+/* How far the nearest of the centres [m, c] is, and their mean, weighted by nearness. */
+static void nearest(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array d = oly_sub(oly_expand_dims(in[0], 1), oly_expand_dims(in[1], 0));
+    oly_array square = oly_sum(oly_mul(d, d), OLY_AXES(2));
+    out[0] = oly_min(square, OLY_AXES(1));
+    out[1] = oly_sum(oly_mul(oly_exp(oly_neg(oly_expand_dims(square, 2))), oly_expand_dims(in[1], 0)), OLY_AXES(1));
+}
+
+static void pairs_are_one_chain(void **state)
+{
+    (void)state;
+    for (int many = 0; many < 2; many++)
+        OLY_SCOPE
+        {
+            int64_t n = many ? 600 : 96, shape[] = {n, 3}, centres[] = {many ? 300 : 67, 3};
+            oly_array x = row_array(OLY_FLOAT32, 1, 2, shape, "(y, x), None");
+            oly_array in[] = {x, row_array(OLY_FLOAT32, 2, 1, &n, "")};
+            oly_array with[] = {x, row_array(OLY_FLOAT32, 3, 2, centres, "")};
+            assert_true(check("bodies", bodies, NULL, 2, in, 1) > 0);
+            assert_true(check("nearest", nearest, NULL, 2, with, 2) > 0);
+        }
 }
 
 /* -- what people write ------------------------------------------------------------------------------------------------------ */
@@ -362,6 +456,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drawn_programs, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(drawn_programs_of_outer_rows, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(pairs_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(drawn_programs, open_with_held_values, close_with_chains),
         cmocka_unit_test_setup_teardown(programs_of_people, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(products_of_bytes_beside_a_chain, open_with_chains, close_with_chains),

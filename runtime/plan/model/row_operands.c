@@ -37,6 +37,13 @@ static bool kept_rows(const oly_reduce_work *w, oly_rows *rows)
     return rows->lead > 0 && w->scratch_base < 0;
 }
 
+/* The first dimension of what is reduced, if it is kept: reductions of different dimensions may have it in common. */
+static bool outer_rows(const oly_reduce_work *w, oly_rows *rows)
+{
+    *rows = (oly_rows){.lead = 1, .extent = {w->task.extent[0]}};
+    return w->task.rank > 1 && !w->task.reduced[0] && w->scratch_base < 0;
+}
+
 /* The first or the last dimension of the positions. */
 static bool lookup_rows(const oly_local_task *t, bool columns, oly_rows *rows)
 {
@@ -54,7 +61,9 @@ bool oly_rows_of_steps(const oly_step *steps, int n, int device, oly_row_kind ki
         const oly_step *s = &steps[k];
         if (kind == OLY_ROWS_KEPT && s->kind == OLY_STEP_REDUCE)
             return s->reduce.device[device].has_work && kept_rows(&s->reduce.device[device], rows);
-        if (kind != OLY_ROWS_KEPT && (oly_looks_up(s, device) || (kind == OLY_ROWS_FIRST && scatters(s, device))))
+        if (kind == OLY_ROWS_OUTER && s->kind == OLY_STEP_REDUCE)
+            return s->reduce.device[device].has_work && outer_rows(&s->reduce.device[device], rows);
+        if (!oly_rows_are_reduced(kind) && (oly_looks_up(s, device) || (kind == OLY_ROWS_FIRST && scatters(s, device))))
             return lookup_rows(&s->local.device[device].task, kind == OLY_ROWS_LAST, rows);
     }
     return false;

@@ -199,7 +199,19 @@ typedef struct oly_loop_row {
 } oly_loop_row;
 
 /* What the rows of a chain are: the dimensions that its first reduction keeps, or the first or the last dimension of its lookups. */
-typedef enum oly_row_kind { OLY_ROWS_KEPT, OLY_ROWS_FIRST, OLY_ROWS_LAST, OLY_N_ROW_KINDS } oly_row_kind;
+typedef enum oly_row_kind {
+    OLY_ROWS_KEPT,
+    OLY_ROWS_OUTER,
+    OLY_ROWS_FIRST,
+    OLY_ROWS_LAST,
+    OLY_N_ROW_KINDS
+} oly_row_kind;
+
+/* Are they those of reductions, not of lookups? */
+static inline bool oly_rows_are_reduced(oly_row_kind kind)
+{
+    return kind == OLY_ROWS_KEPT || kind == OLY_ROWS_OUTER;
+}
 
 typedef struct oly_step {
     oly_step_kind kind;

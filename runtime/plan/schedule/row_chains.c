@@ -60,7 +60,8 @@ static bool is_sink(const oly_plan *plan, const oly_step *s)
 
 static bool may_join(const oly_plan *plan, const oly_step *s, oly_row_kind kind)
 {
-    bool joins = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || (kind != OLY_ROWS_KEPT && looks_up(plan, s));
+    bool joins =
+        s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || (!oly_rows_are_reduced(kind) && looks_up(plan, s));
     return joins && !s->exchange && !s->second && !s->awaited;
 }
 
@@ -89,15 +90,17 @@ static int candidates(const oly_plan *plan, const oly_block *b, int k, const cha
     return ends ? last + 1 : n;
 }
 
-/* Does the new operand use what the others write, or they what it writes, only in the same rows? What is looked up may be another device's. */
+/* Does the new operand use what the others write, or they what it writes, only in the same rows? What is only read may be another device's, which
+ * has it from before the chain. */
 static bool joins(const oly_plan *plan, const chain *c, const oly_row_operand *o, int device)
 {
-    if (o->cell < 0 || (!o->whole && oly_cell_device(plan, o->cell) != device))
+    if (o->cell < 0 || (o->writes && oly_cell_device(plan, o->cell) != device))
         return false;
     for (int k = 0; k < c->n_before; k++) {
         const oly_row_operand *with = &c->operand[k];
         if (oly_cell_slot(plan, with->cell) == oly_cell_slot(plan, o->cell) && (with->writes || o->writes) &&
-            !(with->sink && o->sink) && !oly_rows_match(&c->rows, with, o, o->offset - with->offset))
+            !(with->sink && o->sink) &&
+            (with->cell != o->cell || !oly_rows_match(&c->rows, with, o, o->offset - with->offset)))
             return false;
     }
     return true;
@@ -155,7 +158,7 @@ static bool pays(const oly_plan *plan, const oly_block *b, int k, int n, int dev
     int64_t all = oly_row_chains_least;
     if (has_gathered_sum(plan, &b->steps[k], n, device, c))
         all /= SUMS_PAY;
-    int64_t bytes = 0, least = c->kind == OLY_ROWS_KEPT ? LONG_ROW : 1;
+    int64_t bytes = 0, least = oly_rows_are_reduced(c->kind) ? LONG_ROW : 1;
     bool again = false;
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
         const oly_row_operand *o = &c->operand[i];
@@ -211,7 +214,7 @@ static int without_divided(const oly_plan *plan, const oly_step *first, int n, o
 
 /* What has few elements a row keeps its memory from the chain's begin to its end: it would otherwise be put where the rows of another value have just
  * been, and the next large value, which could have taken exactly the place of these, beside it. Large values take each other's place if
- * their rows are the same (the executor looks); those of lookups seldom are. */
+ * their rows are the same (the executor looks); those of lookups, and of reductions of different dimensions, seldom are. */
 static void keep(oly_plan *plan, const chain *c, int n, int begin, int end)
 {
     for (int i = 0; i < c->n_operands && c->step[i] < n; i++) {
@@ -272,10 +275,11 @@ static int longest_at(const oly_plan *plan, const oly_block *b, int k, oly_row_k
     int longest = 0;
     for (int by = OLY_ROWS_KEPT; by < OLY_N_ROW_KINDS; by++) {
         chain c = {.kind = (oly_row_kind)by};
-        oly_optimisation name = by == OLY_ROWS_KEPT ? OLY_OPTIMISATION_ROW_CHAINS : OLY_OPTIMISATION_LOOKUP_CHAINS;
-        bool enabled = oly_enabled(name) && (by == OLY_ROWS_KEPT || oly_facts_now()->one_memory);
+        bool reduced = oly_rows_are_reduced(c.kind);
+        oly_optimisation name = reduced ? OLY_OPTIMISATION_ROW_CHAINS : OLY_OPTIMISATION_LOOKUP_CHAINS;
+        bool enabled = oly_enabled(name) && (reduced || oly_facts_now()->one_memory);
         int n = enabled ? length_at(plan, b, k, &c) : 0;
-        if (n > longest && (by == OLY_ROWS_KEPT || has_lookups(plan, &b->steps[k], n))) {
+        if (n > longest && (reduced || has_lookups(plan, &b->steps[k], n))) {
             longest = n;
             *kind = (oly_row_kind)by;
         }
