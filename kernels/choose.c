@@ -9,7 +9,6 @@
 #include "local_table.h"
 #include "openblas.h"
 #include "stencil_table.h"
-#include <cblas.h>
 #include <string.h>
 
 #define DECLARE(type, name, parameters) type DECLARE_AS(name) parameters;
@@ -65,7 +64,7 @@ oly_status oly_kernels_choose(const char *isa)
 {
     char known[64] = "";
     oly_openblas_choose();
-    openblas_set_num_threads(1); /* our own threads compute the chunks */
+    oly_openblas_use_caller();
     for (int i = 0; i < N_TABLES; i++) {
         if (!runs[i]())
             continue;

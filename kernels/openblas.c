@@ -10,6 +10,7 @@
 /* Absent in an OpenBLAS built for one processor. */
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
+extern int blas_thread_shutdown_(void) __attribute__((weak)); /* absent in an OpenBLAS without threads */
 extern char gotoblas_SKYLAKEX __attribute__((weak)), gotoblas_HASWELL __attribute__((weak)),
     gotoblas_ZEN __attribute__((weak));
 
@@ -75,4 +76,13 @@ void oly_openblas_choose(void)
     if (better)
         oly_openblas_use(better);
 #endif
+}
+
+/* OpenBLAS starts a thread for every processor when it is loaded, which all look for work for some 30 ms before they sleep: on a node with as many
+ * ranks as processors that is most of a short program's time. They would come back with the first product on several threads. */
+void oly_openblas_use_caller(void)
+{
+    openblas_set_num_threads(1);
+    if (blas_thread_shutdown_)
+        blas_thread_shutdown_();
 }

@@ -15,4 +15,8 @@ bool oly_openblas_use(const char *core);
 
 /* At start: the kernels for this processor, unless the environment variable OPENBLAS_CORETYPE names some. */
 void oly_openblas_choose(void);
+
+/* At start: each product is computed by the thread that asks for it, since our own threads compute the chunks; OpenBLAS's are ended. No product may be
+ * running. */
+void oly_openblas_use_caller(void);
 #endif

@@ -78,6 +78,23 @@ static oly_status look(const oly_block *b, void *context)
     return OLY_OK;
 }
 
+/* Do the iterations of a counted loop write all rows of a carry, as those of a scan its results? */
+static bool writes_all_rows(const oly_plan *plan, const oly_step *loop, int slot)
+{
+    for (int k = 0; k < loop->loop.n_rows && loop->loop.predicate < 0; k++) {
+        const oly_loop_row *r = &loop->loop.rows[k];
+        int64_t end = r->first + r->step * (loop->loop.count - 1), low = r->step < 0 ? end : r->first;
+        int64_t high = r->step < 0 ? r->first : end, apart = r->step < 0 ? -r->step : r->step;
+        bool written = false;
+        for (int j = 0; r->of == slot && j < loop->loop.body->n_steps; j++)
+            written = written || (loop->loop.body->steps[j].kind == OLY_STEP_TILE &&
+                                  oly_effect_on(plan, &loop->loop.body->steps[j], r->slot).writes);
+        if (written && low == 0 && high == r->last && apart <= r->rows)
+            return true;
+    }
+    return false;
+}
+
 static oly_status is_alike(finder *f, const oly_step *loop, bool *alike)
 {
     memset(f->alike, 0, sizeof *f->alike * (size_t)f->plan->n_slots);
@@ -90,7 +107,7 @@ static oly_status is_alike(finder *f, const oly_step *loop, bool *alike)
     *alike = f->computes && !f->unknown;
     for (int k = 0; k < loop->loop.n_carry; k++) /* what is only written, in part, says nothing about the rest */
         if (loop->loop.in_slot[k] == loop->loop.out_slot[k] && f->alike[loop->loop.in_slot[k]] &&
-            !f->read[loop->loop.in_slot[k]])
+            !f->read[loop->loop.in_slot[k]] && !writes_all_rows(f->plan, loop, loop->loop.in_slot[k]))
             *alike = false;
     return OLY_OK;
 }

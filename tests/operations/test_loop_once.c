@@ -14,11 +14,11 @@ typedef struct operation {
     int kind, to, from, number;
 } operation;
 typedef struct drawn {
-    int n, count, kind; /* of the loop: COUNTED, UNTIL, NESTED */
+    int n, count, kind; /* of the loop: COUNTED, UNTIL, NESTED, SCANNED */
     operation operations[MOST_OPERATIONS];
     bool split, mapped, donates; /* mapped: over devices, whose carries differ */
 } drawn;
-enum { COUNTED, UNTIL, NESTED, LOOPS };
+enum { COUNTED, UNTIL, NESTED, SCANNED, LOOPS };
 enum { ADDS, PASSES, SWAPS, UPDATES, SCATTERS, RUNS, MULTIPLIES, BRANCHES, SUMS, COUNTS, ROLLS, OPERATIONS };
 
 static oly_mesh mesh;
@@ -105,11 +105,32 @@ static void until(oly_array *c, void *user)
     iterate(c, user);
 }
 
+/* Its results, of every iteration, are written and not read. */
+static void scanned(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)x;
+    iterate(c, user);
+    y[0] = oly_mul(c[0], 3);
+    y[1] = oly_sum(c[1]);
+    y[2] = c[2];
+}
+
+static void scan(const drawn *p, oly_array *c)
+{
+    oly_array y[3];
+    oly_scan(p->count, p->n % 2, scanned, CARRIES, c, 0, NULL, 3, y, (void *)(uintptr_t)p);
+    c[0] = oly_add(c[0], oly_sum(y[0], OLY_AXES(0)));
+    c[1] = oly_add(c[1], oly_sum(y[1]));
+    c[2] = oly_add(c[2], oly_sum(oly_mul(y[2], 0.5), OLY_AXES(0)));
+}
+
 static void run(const oly_array *in, oly_array *out, void *user)
 {
     const drawn *p = user;
     oly_array c[CARRIES] = {in[0], in[1], in[2], oly_astype(0, OLY_INT32)};
-    if (p->kind == UNTIL)
+    if (p->kind == SCANNED)
+        scan(p, c);
+    else if (p->kind == UNTIL)
         oly_while(goes_on, until, CARRIES, c, user);
     else
         oly_fori(0, p->count, p->kind == NESTED ? nested : counted, CARRIES, c, user);
