@@ -7,7 +7,7 @@
 #define OLY_CODE_PARTS_H
 #include "machine_code.h"
 
-enum { OLY_MOST_PARTS = 40, OLY_MOST_PART_PLACES = 240 };
+enum { OLY_MOST_PARTS = 40, OLY_MOST_PART_PLACES = 240, OLY_MOST_PART_PAIRS = 128 };
 
 /* Where a part finds an operand, or puts a result. */
 typedef struct oly_part_place {
@@ -35,6 +35,8 @@ typedef struct oly_code_parts {
     int n_parts, n_places, n_slots, slot_element; /* bytes of the largest element in a slot */
     int16_t last_read[OLY_CODE_OPERANDS];         /* of a load: the last part that reads it; -1: none */
     int16_t written[OLY_CODE_OPERANDS];           /* of a store: the part that writes it */
+    int n_pairs; /* of a load and a store that is written before it is read for the last time; */
+    uint8_t pair[OLY_MOST_PART_PAIRS][2]; /* more than there is room for are not listed */
     oly_code_part part[OLY_MOST_PARTS];
     oly_part_place place[OLY_MOST_PART_PLACES];
 } oly_code_parts;

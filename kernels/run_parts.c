@@ -18,8 +18,11 @@ typedef struct running {
 /* base: of loads, then of stores. */
 static bool overwrites(const oly_code_parts *parts, const oly_tile_program *p, char *const *base)
 {
-    for (int s = p->n_loads; s < p->n_loads + p->n_stores; s++)
-        for (int l = 0; l < p->n_loads && parts->written[s] < parts->n_parts - 1; l++) /* else nothing is read after */
+    for (int k = 0; k < parts->n_pairs && parts->n_pairs <= OLY_MOST_PART_PAIRS; k++)
+        if (base[parts->pair[k][0]] == base[parts->pair[k][1]])
+            return true;
+    for (int s = p->n_loads; s < p->n_loads + p->n_stores && parts->n_pairs > OLY_MOST_PART_PAIRS; s++)
+        for (int l = 0; l < p->n_loads; l++)
             if (base[l] == base[s] && parts->last_read[l] > parts->written[s])
                 return true;
     return false;

@@ -202,6 +202,22 @@ static void read_by(splitter *s, int value, int part)
         s->last_part[value] = (int16_t)part;
 }
 
+/* Loads and stores that must not be the same memory. */
+static void list_pairs(oly_code_parts *parts, const oly_tile_program *p)
+{
+    parts->n_pairs = 0;
+    for (int s = p->n_loads; s < p->n_loads + p->n_stores; s++)
+        for (int l = 0; l < p->n_loads; l++) {
+            if (parts->last_read[l] <= parts->written[s])
+                continue;
+            if (parts->n_pairs < OLY_MOST_PART_PAIRS) {
+                parts->pair[parts->n_pairs][0] = (uint8_t)l;
+                parts->pair[parts->n_pairs][1] = (uint8_t)s;
+            }
+            parts->n_pairs++;
+        }
+}
+
 /* Is this the store in whose memory its value is computed? Others are copies, made by the last part. */
 static bool is_direct(const splitter *s, int store)
 {
@@ -235,6 +251,7 @@ static void find_readers(splitter *s)
     }
     for (int l = 0; l < p->n_loads; l++)
         s->parts->last_read[l] = s->last_part[l];
+    list_pairs(s->parts, p);
 }
 
 /* -- places ------------------------------------------------------------------------------------------------------------------ */
