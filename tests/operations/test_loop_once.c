@@ -282,6 +282,19 @@ static void write_columns(oly_array i, oly_array *carry, void *user)
     carry[0] = oly_update(carry[0], ":, 1:", 1);
 }
 
+/* Rows 0 to 3, or 1 to 4, of 6. */
+static void write_row(oly_array i, oly_array *carry, void *user)
+{
+    oly_array row = oly_mul(oly_ones(OLY_FLOAT32, 64), oly_add(oly_astype(i, OLY_FLOAT32), 100));
+    carry[0] = oly_at_set(carry[0], OLY_INDEXES(oly_add(i, *(int *)user)), row);
+}
+
+static void rows_of_a_split_array(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, 4, write_row, 1, out, user);
+}
+
 static void columns_of_a_split_array(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = in[0];
@@ -300,6 +313,15 @@ static void parts_that_are_written_alike_stay_apart(void **state)
     assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
     for (int k = 0; k < 64 * 3; k++)
         assert_true(got[k] == (k % 3 ? 1.0f : (float)k));
+    for (int first = 0; first < 2; first++) {
+        float rows[6 * 64];
+        oly_array y = oly_device_put(oly_reshape(oly_arange(6 * 64, OLY_FLOAT32), 6, 64), oly_named(mesh, "None, x"));
+        oly_array end = oly_apply(oly_jit(rows_of_a_split_array, 1, 1, .user = &first), y);
+        assert_int_equal(oly_process_allgather(end, rows, sizeof rows), OLY_OK);
+        for (int k = 0; k < 6 * 64; k++)
+            assert_true(rows[k] ==
+                        (k / 64 >= first && k / 64 < first + 4 ? 100.0f + (float)(k / 64 - first) : (float)k));
+    }
     oly_finalize();
 }
 
