@@ -5,19 +5,25 @@
 #ifndef OLY_CPU_SCATTER_DIRECT_H
 #define OLY_CPU_SCATTER_DIRECT_H
 
-/* The n indexes from `index` on, of elements of `to` from `low` on, which are `stride` apart. */
-typedef void add_directly(const void *index, int64_t n, int64_t low, int64_t stride, void *to, const void *from);
+/* The n indexes from `index` on, of elements of `to` from `low` on, which are `stride` apart. far: they are far apart in much memory,
+ * so that the elements are fetched ahead. */
+typedef void add_directly(const void *index, int64_t n, int64_t low, int64_t stride, bool far, void *to,
+                          const void *from);
 
 #define DIRECT(d, I, T, A, of, to_element)                                                                             \
-    static void direct_##I##_##d(const void *indexes, int64_t n, int64_t low, int64_t stride, void *to,                \
+    static void direct_##I##_##d(const void *indexes, int64_t n, int64_t low, int64_t stride, bool far, void *to,      \
                                  const void *from)                                                                     \
     {                                                                                                                  \
         const I *index = indexes;                                                                                      \
         const T *x = from;                                                                                             \
         T *y = (T *)to - low * stride;                                                                                 \
-        for (int64_t k = 0; stride == 1 && k < n; k++)                                                                 \
+        for (int64_t k = 0; far && k < n; k++) {                                                                       \
+            __builtin_prefetch(y + index[k + ELEMENTS_AHEAD < n ? k + ELEMENTS_AHEAD : n - 1] * stride, 1);            \
+            y[index[k] * stride] = (T)to_element(ADD(A, of(y[index[k] * stride]), of(x[k])));                          \
+        }                                                                                                              \
+        for (int64_t k = 0; !far && stride == 1 && k < n; k++)                                                         \
             y[index[k]] = (T)to_element(ADD(A, of(y[index[k]]), of(x[k])));                                            \
-        for (int64_t k = 0; stride != 1 && k < n; k++)                                                                 \
+        for (int64_t k = 0; !far && stride != 1 && k < n; k++)                                                         \
             y[index[k] * stride] = (T)to_element(ADD(A, of(y[index[k] * stride]), of(x[k])));                          \
     }
 #define DIRECT_BOTH(d, T, A, of, to_element)                                                                           \
@@ -49,6 +55,19 @@ enum { LOOKED_AT_DIRECTLY = 33 };
 REPEATED(int32_t)
 REPEATED(int64_t)
 
+enum { FETCHED_BYTES = 1 << 23, FAR_APART = 1 << 16 }; /* of a part that does not stay in cache; elements */
+
+/* Neither ascending indexes nor those of a small part. */
+#define ARE_FAR(I)                                                                                                     \
+    static bool are_far_##I(const I *index, int64_t n)                                                                 \
+    {                                                                                                                  \
+        int64_t first = index[0], middle = index[n / 2], last = index[n - 1];                                          \
+        return middle - first > FAR_APART || first - middle > FAR_APART || last - middle > FAR_APART ||                \
+               middle - last > FAR_APART;                                                                              \
+    }
+ARE_FAR(int32_t)
+ARE_FAR(int64_t)
+
 /* Positions k to k + n; to: the part, whose element p->axis[0].low is at its offset from `origin`; from: the first update. False: nothing is done. */
 static bool add_from_indexes(const oly_positions *p, int64_t k, int64_t n, oly_dtype dtype, void *to, const void *from)
 {
@@ -59,7 +78,9 @@ static bool add_from_indexes(const oly_positions *p, int64_t k, int64_t n, oly_d
     if (!add_directly_of[wide][dtype] || (wide ? repeated_int64_t(index, n) : repeated_int32_t(index, n)) ||
         !(wide ? oly_all_inside_int64_t(n, index, x->low, x->high) : oly_all_inside_int32_t(n, index, x->low, x->high)))
         return false;
-    add_directly_of[wide][dtype](index, n, x->low, x->stride, (char *)to + first * oly_element_bytes[dtype], from);
+    const bool far = (x->high - x->low) * x->stride * (int64_t)oly_element_bytes[dtype] > FETCHED_BYTES &&
+                     (wide ? are_far_int64_t(index, n) : are_far_int32_t(index, n));
+    add_directly_of[wide][dtype](index, n, x->low, x->stride, far, (char *)to + first * oly_element_bytes[dtype], from);
     return true;
 }
 #endif

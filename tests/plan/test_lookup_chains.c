@@ -385,6 +385,38 @@ static void sparse_products_have_the_same_bits(void **state)
         }
 }
 
+/* -- sums at positions -------------------------------------------------------------------------------------------------------- */
+
+/* Of single elements, in memory that stays in cache and in more, where they are fetched ahead: each in its order, those outside dropped, runs
+ * of one position as well as none. */
+static void sums_at_positions_are_in_order(void **state)
+{
+    enum { N = 5000, LARGE = 3000000 };
+    static int32_t at[N];
+    static float with[N], wanted[LARGE], got[LARGE];
+    (void)state;
+    for (int j = 0; j < 12; j++)
+        OLY_SCOPE
+        {
+            seed = (uint64_t)j * 31 + 7;
+            int64_t size = j % 2 ? LARGE : 1 + draw(3000), n = N;
+            int kind = draw(4), here = 0;
+            memset(wanted, 0, sizeof *wanted * (size_t)size);
+            for (int k = 0; k < N; k++) {
+                here = kind == 0 && draw(40) ? here : draw((int)size); /* runs */
+                here = kind == 1 ? (int)(k * size / N) : here;         /* ascending */
+                at[k] = kind == 2 && draw(300) == 0 ? (int32_t)size + draw(9) : here;
+                with[k] = (float)draw(1000) / 7;
+                if (at[k] < size)
+                    wanted[at[k]] += with[k];
+            }
+            oly_array y =
+                oly_segment_sum(oly_from_host(with, OLY_FLOAT32, 1, &n), oly_from_host(at, OLY_INT32, 1, &n), size);
+            assert_int_equal(oly_get(y, got, sizeof *got * (size_t)size), OLY_OK);
+            assert_memory_equal(got, wanted, sizeof *got * (size_t)size);
+        }
+}
+
 /* -- sums of what is looked up ------------------------------------------------------------------------------------------------ */
 
 /* in[0] [table, line] or [table], in[1] positions [n, width], in[2] weights [n, width]. */
@@ -631,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(drawn_programs_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(sparse_products_have_the_same_bits, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(sums_of_looked_up_have_the_same_bits, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(sums_at_positions_are_in_order, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(loops_are_run_once_for_all, open_with_chains, close_with_chains),
