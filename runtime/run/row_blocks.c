@@ -36,6 +36,12 @@ typedef struct device_rows {
     const oly_gathered_sum *sums; /* in the order of their last steps */
 } device_rows;
 
+/* What a device reads of another one's memory. Blocks of the two are computed at any time. */
+typedef struct lent {
+    int reader;
+    const oly_row_operand *operand;
+} lent;
+
 typedef struct oly_row_blocks {
     int n; /* steps */
     oly_row_kind kind;
@@ -43,6 +49,8 @@ typedef struct oly_row_blocks {
     int n_own;
     const int *own; /* slots that only the chain uses */
     int turns;      /* parts of the memory of each */
+    int n_lent;
+    const lent *lent;
     const device_rows *device;
 } oly_row_blocks;
 
@@ -105,7 +113,47 @@ static bool matches(const oly_plan *plan, void *const *base, const device_rows *
     return true;
 }
 
+/* Does a device write memory that another one reads? Before any run: its own, where what is read has another place. */
+static bool writes_lent(const oly_plan *plan, void *const *base, const oly_row_blocks *r)
+{
+    for (int k = 0; k < r->n_lent; k++) {
+        const oly_row_operand *o = r->lent[k].operand;
+        uintptr_t low[2], high[2];
+        range_of(plan, base, &r->device[r->lent[k].reader].rows, o, &low[0], &high[0]);
+        for (int d = 0; d < plan->n_devices; d++) {
+            const device_rows *v = &r->device[d];
+            for (int i = 0; i < v->n_operands && (base || d == oly_cell_device(plan, o->cell)); i++) {
+                if (!v->operand[i].writes)
+                    continue;
+                range_of(plan, base, &v->rows, &v->operand[i], &low[1], &high[1]);
+                if (low[0] < high[1] && low[1] < high[0])
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* -- preparing ---------------------------------------------------------------------------------------------------------- */
+
+static oly_status find_lent(oly_plan *plan, oly_row_blocks *r)
+{
+    int most = 0, n = 0;
+    for (int d = 0; d < plan->n_devices; d++)
+        most += r->device[d].n_operands;
+    lent *found = OLY_ARENA_NEW(&plan->arena, lent, most + 1);
+    if (!found)
+        return oly_out_of_memory(0, "a program");
+    for (int d = 0; d < plan->n_devices; d++)
+        for (int i = 0; i < r->device[d].n_operands; i++) {
+            const oly_row_operand *o = &r->device[d].operand[i];
+            if (oly_cell_device(plan, o->cell) != d)
+                found[n++] = (lent){d, o};
+        }
+    r->n_lent = n;
+    r->lent = found;
+    return OLY_OK;
+}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -279,6 +327,9 @@ oly_status oly_row_blocks_prepare(oly_plan *plan, const oly_step *last, const ol
         divide(&devices[d]);
         made->turns = (int)smaller(made->turns, oly_rows_count(&devices[d].rows) / devices[d].most);
     }
+    OLY_TRY(find_lent(plan, made));
+    if (writes_lent(plan, NULL, made))
+        return OLY_OK;
     OLY_TRY(find_own(plan, first, last, devices, made));
     *to = can_write_columns(plan, first, made) ? made : NULL;
     return OLY_OK;
@@ -305,7 +356,7 @@ void oly_row_blocks_traffic(const oly_plan *plan, const oly_row_blocks *r, int d
 void oly_row_turns_begin(void *const *base, const oly_plan *plan, const oly_row_blocks *r, oly_row_turns *turns)
 {
     atomic_store(&turns->taken, 0);
-    turns->in_order = false;
+    turns->in_order = writes_lent(plan, base, r);
     for (int d = 0; d < plan->n_devices && !turns->in_order; d++)
         turns->in_order = r->device[d].n_operands > 0 && !matches(plan, base, &r->device[d]);
     oly_count(&oly_device_counted.row_chains, 1);
