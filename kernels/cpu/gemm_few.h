@@ -7,17 +7,19 @@
 #include "cpu/gemm_blocks.h"
 
 #ifdef OLY_HAS_TILES
-#define FEW_VECTORS 8
-#define FEW_DEPTH   1024 /* so that a part of all vectors stays in the first cache */
+#define FEW_VECTORS  8
+#define FEW_DEPTH(T) (FEW_BYTES / (int64_t)sizeof(T))
 
 #define FEW_SUMS     16
 #define FEW_LEAST(T) (512 / (int64_t)sizeof(T)) /* elements of a row: shorter ones are summed as on every processor */
 #ifdef OLY_HAS_LONG_TILES
-#define FEW_LANES    16 /* of float32 */
-#define FEW_TOGETHER 8  /* vectors that two rows are multiplied with in registers */
-#define ONE_TOGETHER 16 /* rows that one vector is multiplied with */
-#define ONE_FEW      4  /* the same where there are few rows */
+#define FEW_BYTES    4096 /* of a vector: a part of all stays in the first cache, but adding lanes takes time */
+#define FEW_LANES    16   /* of float32 */
+#define FEW_TOGETHER 8    /* vectors that two rows are multiplied with in registers */
+#define ONE_TOGETHER 16   /* rows that one vector is multiplied with */
+#define ONE_FEW      4    /* the same where there are few rows */
 #else
+#define FEW_BYTES    2048
 #define FEW_LANES    8
 #define FEW_TOGETHER 4
 #define ONE_TOGETHER 8
@@ -47,7 +49,7 @@ ADD_LANES(f64, double, FEW_LANES / 2)
         const V of_x = LOAD(some, x), of_y = LOAD(some, y);                                                              \
         _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++)                                                   \
         {                                                                                                                \
-            V with = LOAD((M)TILE_ALL(lanes), vectors + v * FEW_DEPTH);                                                  \
+            V with = LOAD((M)TILE_ALL(lanes), vectors + v * FEW_DEPTH(T));                                               \
             __asm__("" : "+v"(with)); /* in a register: compilers would read it for both */                              \
             first[v] = FUSED(of_x, with, first[v]);                                                                      \
             second[v] = FUSED(of_y, with, second[v]);                                                                    \
@@ -67,10 +69,10 @@ ADD_LANES(f64, double, FEW_LANES / 2)
                     __builtin_prefetch(x + 2 * row + l);                                                                 \
                     __builtin_prefetch(y + 2 * row + l);                                                                 \
                 }                                                                                                        \
-                few_columns_##s((M)TILE_ALL(lanes), x + l, y + l, vectors + from * FEW_DEPTH + l, first, second);        \
+                few_columns_##s((M)TILE_ALL(lanes), x + l, y + l, vectors + from * FEW_DEPTH(T) + l, first, second);     \
             }                                                                                                            \
             if (l < columns)                                                                                             \
-                few_columns_##s((M)TILE_FIRST(lanes, columns - l), x + l, y + l, vectors + from * FEW_DEPTH + l,         \
+                few_columns_##s((M)TILE_FIRST(lanes, columns - l), x + l, y + l, vectors + from * FEW_DEPTH(T) + l,      \
                                 first, second);                                                                          \
             memcpy(lane + from, first, sizeof first);                                                                    \
             memcpy(lane + FEW_VECTORS + from, second, sizeof second);                                                    \
@@ -82,16 +84,16 @@ ADD_LANES(f64, double, FEW_LANES / 2)
     static void few_##s(int64_t rows, int n, int64_t k, const T *matrix, int64_t row, const T *vectors,                  \
                         int64_t vector, int64_t element, T *out, int64_t out_row, int64_t out_column)                    \
     {                                                                                                                    \
-        T part[FEW_VECTORS * FEW_DEPTH] __attribute__((aligned(64)));                                                    \
+        T part[FEW_VECTORS * FEW_DEPTH(T)] __attribute__((aligned(64)));                                                 \
         T sums[FEW_SUMS];                                                                                                \
         memset(part, 0, sizeof part);                                                                                    \
-        for (int64_t l = 0; l < k; l += FEW_DEPTH) {                                                                     \
-            const int64_t depth = k - l < FEW_DEPTH ? k - l : FEW_DEPTH;                                                 \
+        for (int64_t l = 0; l < k; l += FEW_DEPTH(T)) {                                                                  \
+            const int64_t depth = k - l < FEW_DEPTH(T) ? k - l : FEW_DEPTH(T);                                           \
             const int64_t padded = (depth + (lanes)-1) / (lanes) * (lanes);                                              \
             for (int v = 0; v < n; v++) {                                                                                \
                 for (int64_t q = 0; q < depth; q++)                                                                      \
-                    part[v * FEW_DEPTH + q] = vectors[v * vector + (l + q) * element];                                   \
-                memset(part + v * FEW_DEPTH + depth, 0, (size_t)(padded - depth) * sizeof(T));                           \
+                    part[v * FEW_DEPTH(T) + q] = vectors[v * vector + (l + q) * element];                                \
+                memset(part + v * FEW_DEPTH(T) + depth, 0, (size_t)(padded - depth) * sizeof(T));                        \
             }                                                                                                            \
             for (int64_t i = 0; i < rows; i += 2) {                                                                      \
                 const T *x = matrix + i * row + l, *y = i + 1 < rows ? x + row : x;                                      \
