@@ -64,7 +64,7 @@ oly_status oly_kernels_choose(const char *isa)
 {
     char known[64] = "";
     oly_openblas_choose();
-    oly_openblas_use_caller();
+    oly_openblas_end_threads();
     for (int i = 0; i < N_TABLES; i++) {
         if (!runs[i]())
             continue;

@@ -11,8 +11,8 @@ enum {
     ENOUGH_WORK = 65536, /* element-operations worth a chunk: about 20 microseconds */
     LONG_LINE = 32768,   /* elements of a scanned line worth a part, of a sorted one worth a piece */
     MOST_PARTS = 16,
-    FEW_UPDATED = 16, /* elements that one index updates: reading it takes about as long */
-    CACHED_BYTES = 1 << 23,
+    FEW_UPDATED = 16,       /* elements that one index updates: reading it takes about as long */
+    CACHED_BYTES = 1 << 23, /* of a result that stays in cache */
     FEW_THREADS = 3, /* that would each take about as long to find the indexes of their part as one takes to add all */
 };
 

@@ -80,7 +80,7 @@ void oly_openblas_choose(void)
 
 /* OpenBLAS starts a thread for every processor when it is loaded, which all look for work for some 30 ms before they sleep: on a node with as many
  * ranks as processors that is most of a short program's time. They would come back with the first product on several threads. */
-void oly_openblas_use_caller(void)
+void oly_openblas_end_threads(void)
 {
     openblas_set_num_threads(1);
     if (blas_thread_shutdown_)

@@ -18,5 +18,5 @@ void oly_openblas_choose(void);
 
 /* At start: each product is computed by the thread that asks for it, since our own threads compute the chunks; OpenBLAS's are ended. No product may be
  * running. */
-void oly_openblas_use_caller(void);
+void oly_openblas_end_threads(void);
 #endif

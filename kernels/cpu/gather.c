@@ -63,9 +63,6 @@ COPY(4, uint32_t)
 COPY(8, uint64_t)
 COPY(16, pair)
 
-/* One element after the other: instructions that gather are slower on many processors. */
-#define BY_ONE __asm__ volatile("")
-
 /* Windows of one element: n of them, evenly spaced in the result. */
 #define LOOK_UP(size, T)                                                                                               \
     static void look_up_##size(int64_t n, void *to, const void *from, const int64_t *offset, const int8_t *state,      \
@@ -93,7 +90,7 @@ LOOK_UP(16, pair)
         _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                        \
         {                                                                                                              \
             y[j] = x[offset[j]];                                                                                       \
-            BY_ONE;                                                                                                    \
+            OLY_BY_ONE;                                                                                                \
         }                                                                                                              \
     }
 LOOK_UP_ALL(1, uint8_t)
@@ -122,13 +119,13 @@ static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
             {                                                                                                          \
                 y[j] = x[index[j] - origin];                                                                           \
-                BY_ONE;                                                                                                \
+                OLY_BY_ONE;                                                                                            \
             }                                                                                                          \
         else                                                                                                           \
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
             {                                                                                                          \
                 y[j] = x[(index[j] - origin) * stride];                                                                \
-                BY_ONE;                                                                                                \
+                OLY_BY_ONE;                                                                                            \
             }                                                                                                          \
         return true;                                                                                                   \
     }
@@ -262,7 +259,7 @@ static bool are_across(const oly_positions *p, int64_t dense)
             _Pragma("GCC unroll 8") for (int64_t j = 0; j < n; j++)                                                    \
             {                                                                                                          \
                 to[j] = from[(index[j] - origin) * stride + j];                                                        \
-                BY_ONE;                                                                                                \
+                OLY_BY_ONE;                                                                                            \
             }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \

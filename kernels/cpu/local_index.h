@@ -3,6 +3,7 @@
  * indexed). */
 #ifndef OLY_LOCAL_INDEX_H
 #define OLY_LOCAL_INDEX_H
+#include "cpu/index_inside.h"
 #include "local_table.h"
 
 static inline int64_t oly_index_at(const oly_local_operand *x, const void *base, int64_t offset)
@@ -169,20 +170,6 @@ static inline bool oly_positions_differ(const oly_positions *p, int64_t n)
 {
     return n > p->run && p->array_row != 0;
 }
-
-/* Are n indexes, at least one, all in [low, high)? */
-#define OLY_ALL_INSIDE(I)                                                                                              \
-    static inline bool oly_all_inside_##I(int64_t n, const I *index, int64_t low, int64_t high)                        \
-    {                                                                                                                  \
-        I least = index[0], most = index[0];                                                                           \
-        for (int64_t j = 1; j < n; j++) {                                                                              \
-            least = index[j] < least ? index[j] : least;                                                               \
-            most = index[j] > most ? index[j] : most;                                                                  \
-        }                                                                                                              \
-        return least >= low && most < high;                                                                            \
-    }
-OLY_ALL_INSIDE(int32_t)
-OLY_ALL_INSIDE(int64_t)
 
 /* Not inline: once for many positions. */
 #define OLY_POSITIONS_READ(I)                                                                                          \

@@ -40,47 +40,36 @@ static add_directly *const add_directly_of[2][OLY_N_DTYPES] = {
     {OLY_REAL_TYPES(OLY_CELL, direct_int32_t) OLY_COMPLEX_TYPES(OLY_CELL, direct_int32_t)},
     {OLY_REAL_TYPES(OLY_CELL, direct_int64_t) OLY_COMPLEX_TYPES(OLY_CELL, direct_int64_t)}};
 
-enum { LOOKED_AT_DIRECTLY = 33 };
+enum { LOOKED_AT_DIRECTLY = 33, FETCHED_BYTES = 1 << 23, FAR_APART = 1 << 16 };
 
-/* Are nearly all of the first indexes that of the one before? Their sums are faster in registers. */
-#define REPEATED(I)                                                                                                    \
-    static bool repeated_##I(const I *index, int64_t n)                                                                \
+/* Are all in this part, and not nearly all of the first ones that of the one before, whose sums are faster in registers? far: in a part that does not
+ * stay in cache they are neither ascending nor close. */
+#define SUITS(I)                                                                                                       \
+    static bool suits_##I(const oly_index_axis *x, const I *index, int64_t n, bool *far)                               \
     {                                                                                                                  \
-        int64_t same = 0;                                                                                              \
-        n = n < LOOKED_AT_DIRECTLY ? n : LOOKED_AT_DIRECTLY;                                                           \
-        for (int64_t k = 1; k < n; k++)                                                                                \
+        int64_t same = 0, first = index[0], middle = index[n / 2], last = index[n - 1];                                \
+        int64_t looked_at = n < LOOKED_AT_DIRECTLY ? n : LOOKED_AT_DIRECTLY;                                           \
+        for (int64_t k = 1; k < looked_at; k++)                                                                        \
             same += index[k] == index[k - 1];                                                                          \
-        return 8 * same >= 7 * (n - 1);                                                                                \
+        *far = *far && (middle - first > FAR_APART || first - middle > FAR_APART || last - middle > FAR_APART ||       \
+                        middle - last > FAR_APART);                                                                    \
+        return 8 * same < 7 * (looked_at - 1) && oly_all_inside_##I(n, index, x->low, x->high);                        \
     }
-REPEATED(int32_t)
-REPEATED(int64_t)
-
-enum { FETCHED_BYTES = 1 << 23, FAR_APART = 1 << 16 }; /* of a part that does not stay in cache; elements */
-
-/* Neither ascending indexes nor those of a small part. */
-#define ARE_FAR(I)                                                                                                     \
-    static bool are_far_##I(const I *index, int64_t n)                                                                 \
-    {                                                                                                                  \
-        int64_t first = index[0], middle = index[n / 2], last = index[n - 1];                                          \
-        return middle - first > FAR_APART || first - middle > FAR_APART || last - middle > FAR_APART ||                \
-               middle - last > FAR_APART;                                                                              \
-    }
-ARE_FAR(int32_t)
-ARE_FAR(int64_t)
+SUITS(int32_t)
+SUITS(int64_t)
 
 /* Positions k to k + n; to: the part, whose element p->axis[0].low is at its offset from `origin`; from: the first update. False: nothing is done. */
 static bool add_from_indexes(const oly_positions *p, int64_t k, int64_t n, oly_dtype dtype, void *to, const void *from)
 {
     const oly_index_axis *x = &p->axis[0];
     const bool wide = x->at->dtype == OLY_INT64;
+    const int64_t bytes = (int64_t)oly_element_bytes[dtype];
     int64_t room[OLY_POSITIONS], first = oly_positions_batch(p, k) + (x->low - x->origin) * x->stride;
     const void *index = oly_positions_read(p, x, k, n, room);
-    if (!add_directly_of[wide][dtype] || (wide ? repeated_int64_t(index, n) : repeated_int32_t(index, n)) ||
-        !(wide ? oly_all_inside_int64_t(n, index, x->low, x->high) : oly_all_inside_int32_t(n, index, x->low, x->high)))
+    bool far = (x->high - x->low) * x->stride * bytes > FETCHED_BYTES;
+    if (!add_directly_of[wide][dtype] || !(wide ? suits_int64_t(x, index, n, &far) : suits_int32_t(x, index, n, &far)))
         return false;
-    const bool far = (x->high - x->low) * x->stride * (int64_t)oly_element_bytes[dtype] > FETCHED_BYTES &&
-                     (wide ? are_far_int64_t(index, n) : are_far_int32_t(index, n));
-    add_directly_of[wide][dtype](index, n, x->low, x->stride, far, (char *)to + first * oly_element_bytes[dtype], from);
+    add_directly_of[wide][dtype](index, n, x->low, x->stride, far, (char *)to + first * bytes, from);
     return true;
 }
 #endif

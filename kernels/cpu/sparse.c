@@ -2,6 +2,7 @@
 /* Rows of a sparse matrix times a vector: a lookup, a product and a scatter that adds, or a sum over rows of equal length, in one pass. Compiled once
  * per instruction set; gives oly_sparse_run_<isa> and oly_gathered_sum_run_<isa>, called through local.c. Products and sums are rounded, and
  * follow each other, as in the three kernels. */
+#include "cpu/index_inside.h"
 #include "local_table.h"
 
 enum { LONG_RUN = 4 }; /* elements of a row, on average, from which on where it ends is predicted, or rare */
@@ -59,33 +60,18 @@ enum {
     FETCHED_LINE = 1024 /* the most of one that is fetched */
 };
 
-/* One element after the other: instructions that gather are slower on many processors. */
-#define BY_ONE __asm__ volatile("")
-
-static bool all_inside(const oly_gathered_sum_task *t)
-{
-    int64_t n = t->n * t->width;
-    int32_t least = t->column[0], most = t->column[0];
-    for (int64_t k = 1; k < n; k++) {
-        least = t->column[k] < least ? t->column[k] : least;
-        most = t->column[k] > most ? t->column[k] : most;
-    }
-    return least >= 0 && most < t->n_x;
-}
-
 #define GATHERED(s, T)                                                                                                 \
     /* One element for each position. */                                                                               \
-    static inline                                                                                                      \
-        __attribute__((always_inline)) void elements_##s(const oly_gathered_sum_task *t, int64_t width, bool weighs)   \
+    static inline __attribute__((always_inline)) void elements_##s(const oly_gathered_sum_task *t, bool weighs)        \
     {                                                                                                                  \
         const int32_t *column = t->column;                                                                             \
         const T *value = t->value, *x = t->x;                                                                          \
-        const int64_t step = t->x_row;                                                                                 \
+        const int64_t step = t->x_row, width = t->width;                                                               \
         for (int64_t i = 0; i < t->n; i++, column += width) {                                                          \
             T sum = weighs ? value[0] * x[column[0] * step] : x[column[0] * step];                                     \
             for (int64_t k = 1; k < width; k++) {                                                                      \
                 sum += weighs ? value[k] * x[column[k] * step] : x[column[k] * step];                                  \
-                BY_ONE;                                                                                                \
+                OLY_BY_ONE;                                                                                            \
             }                                                                                                          \
             ((T *)t->y)[i] = sum;                                                                                      \
             value += weighs ? width : 0;                                                                               \
@@ -104,7 +90,7 @@ static bool all_inside(const oly_gathered_sum_task *t)
             const T *line = x + column[k] * t->x_row;                                                                  \
             for (int j = 0; j < n; j++)                                                                                \
                 sum[j] += weighs ? value[k] * line[j] : line[j];                                                       \
-            BY_ONE;                                                                                                    \
+            OLY_BY_ONE;                                                                                                \
         }                                                                                                              \
         for (int j = 0; j < n; j++)                                                                                    \
             ((T *)t->y)[row * t->line + from + j] = sum[j];                                                            \
@@ -131,35 +117,23 @@ static bool all_inside(const oly_gathered_sum_task *t)
                 part_##s(t, i, from, 1, weighs);                                                                       \
         }                                                                                                              \
     }                                                                                                                  \
-    static void weighted_lines_##s(const oly_gathered_sum_task *t)                                                     \
-    {                                                                                                                  \
-        lines_##s(t, true);                                                                                            \
-    }                                                                                                                  \
-    static void plain_lines_##s(const oly_gathered_sum_task *t)                                                        \
-    {                                                                                                                  \
-        lines_##s(t, false);                                                                                           \
-    }                                                                                                                  \
-    static void weighted_elements_##s(const oly_gathered_sum_task *t)                                                  \
-    {                                                                                                                  \
-        elements_##s(t, t->width, true);                                                                               \
-    }                                                                                                                  \
-    static void plain_elements_##s(const oly_gathered_sum_task *t)                                                     \
-    {                                                                                                                  \
-        elements_##s(t, t->width, false);                                                                              \
-    }                                                                                                                  \
     static void gathered_##s(const oly_gathered_sum_task *t)                                                           \
     {                                                                                                                  \
-        if (t->line > 1)                                                                                               \
-            (t->value ? weighted_lines_##s : plain_lines_##s)(t);                                                      \
+        if (t->line > 1 && t->value)                                                                                   \
+            lines_##s(t, true);                                                                                        \
+        else if (t->line > 1)                                                                                          \
+            lines_##s(t, false);                                                                                       \
+        else if (t->value)                                                                                             \
+            elements_##s(t, true);                                                                                     \
         else                                                                                                           \
-            (t->value ? weighted_elements_##s : plain_elements_##s)(t);                                                \
+            elements_##s(t, false);                                                                                    \
     }
 GATHERED(f32, float)
 GATHERED(f64, double)
 
 bool OLY_ISA_NAME(oly_gathered_sum_run)(const oly_gathered_sum_task *t)
 {
-    if (t->n == 0 || t->width == 0 || !all_inside(t))
+    if (t->n == 0 || t->width == 0 || !oly_all_inside_int32_t(t->n * t->width, t->column, 0, t->n_x))
         return false;
     (t->dtype == OLY_FLOAT64 ? gathered_f64 : gathered_f32)(t);
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds products of sparse matrices. See sparse_rows.h. */
 #include "run/sparse_rows.h"
+#include "plan/model/row_operands.h"
 
 static bool is_line(const oly_local_operand *x, oly_dtype dtype)
 {
@@ -29,17 +30,10 @@ static bool adds_to_line(const oly_step *s, int device, oly_dtype dtype)
 /* One product of two loads, side by side. */
 static bool multiplies(const oly_step *s, int device, oly_dtype dtype)
 {
-    const oly_tile_program *p = &s->tile.program;
-    if (s->kind != OLY_STEP_TILE || p->n_instructions != 1 || p->n_loads != 2 || p->n_stores != 1)
+    if (!oly_multiplies_loads(s, dtype))
         return false;
     const oly_tile_work *w = &s->tile.device[device];
-    const oly_tile_instruction *i = p->instructions;
-    bool in_order = i->in[0] == p->load_register[0] && i->in[1] == p->load_register[1];
-    bool swapped = i->in[1] == p->load_register[0] && i->in[0] == p->load_register[1];
-    return i->op == OLY_TILE_mul && i->dtype == dtype && i->to == dtype && (in_order || swapped) &&
-           p->store_register[0] == i->out && p->load_dtype[0] == dtype && p->load_dtype[1] == dtype &&
-           p->store_dtype[0] == dtype && w->box.rank == 1 && w->loads[0].stride[0] == 1 && w->loads[1].stride[0] == 1 &&
-           w->stores[0].stride[0] == 1;
+    return w->box.rank == 1 && w->loads[0].stride[0] == 1 && w->loads[1].stride[0] == 1 && w->stores[0].stride[0] == 1;
 }
 
 static bool same_place(const oly_place *a, int cell, int64_t offset)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds sums of what is looked up. See gathered_sums.h. */
 #include "plan/model/gathered_sums.h"
+#include "plan/model/effects.h"
+#include "plan/model/row_operands.h"
 
 enum { ONE_BY_ONE = 64 }; /* fewer elements of a result are added one after the other: kernels/cpu/reduce.c */
 
@@ -28,11 +30,6 @@ static bool is_dense(const oly_reduce_task *t, const int64_t *stride)
     return true;
 }
 
-static bool is_at(const oly_place *a, int cell, int64_t offset)
-{
-    return a->base == cell && a->offset == offset;
-}
-
 /* Rows of x, or its elements, at positions [row, position], of which all is here. */
 static bool looks_up_rows(const oly_step *s, int device, const oly_reduce_task *sum)
 {
@@ -49,20 +46,12 @@ static bool looks_up_rows(const oly_step *s, int device, const oly_reduce_task *
            (at->stride[0] == at->extent[1] || at->extent[0] == 1) && t->out.rank == sum->rank;
 }
 
-/* One weight for each position, times what has been looked up. */
+/* One weight for each position, times what has been looked up, which is load `gathered`. */
 static bool weighs(const oly_step *s, int device, const oly_reduce_task *sum, int gathered)
 {
-    const oly_tile_program *p = &s->tile.program;
-    if (p->n_instructions != 1 || p->n_loads != 2 || p->n_stores != 1)
-        return false;
     const oly_tile_work *w = &s->tile.device[device];
-    const oly_tile_instruction *i = p->instructions;
-    const oly_place *of = &w->loads[gathered], *value = &w->loads[!gathered];
-    bool both = (i->in[0] == p->load_register[0] && i->in[1] == p->load_register[1]) ||
-                (i->in[1] == p->load_register[0] && i->in[0] == p->load_register[1]);
-    if (!both || i->op != OLY_TILE_mul || i->dtype != sum->dtype || i->to != sum->dtype ||
-        p->store_register[0] != i->out || p->load_dtype[0] != sum->dtype || p->load_dtype[1] != sum->dtype ||
-        p->store_dtype[0] != sum->dtype || w->box.rank != sum->rank)
+    const oly_place *value = &w->loads[!gathered];
+    if (w->box.rank != sum->rank)
         return false;
     for (int d = 0; d < sum->rank; d++)
         if (w->box.extent[d] != sum->extent[d])
@@ -70,7 +59,7 @@ static bool weighs(const oly_step *s, int device, const oly_reduce_task *sum, in
     bool side_by_side = (value->stride[1] == 1 || sum->extent[1] == 1) &&
                         (value->stride[0] == sum->extent[1] || sum->extent[0] == 1) &&
                         (sum->rank == 2 || value->stride[2] == 0 || sum->extent[2] == 1);
-    return side_by_side && is_dense(sum, of->stride) && is_dense(sum, w->stores[0].stride);
+    return side_by_side && is_dense(sum, w->loads[gathered].stride) && is_dense(sum, w->stores[0].stride);
 }
 
 /* The step before k that writes there last; -1: none of the chain, or it writes more than that. */
@@ -92,38 +81,6 @@ static int writer_of(const oly_step *first, int k, int device, const oly_place *
     return -1;
 }
 
-static bool writes_cell(const oly_step *s, int device, int cell)
-{
-    switch (s->kind) {
-    case OLY_STEP_REDUCE: return s->reduce.device[device].out_base == cell;
-    case OLY_STEP_LOCAL: return s->local.device[device].out_base == cell;
-    default: break;
-    }
-    for (int j = 0; j < s->tile.program.n_stores; j++)
-        if (s->tile.device[device].stores[j].base == cell)
-            return true;
-    return false;
-}
-
-static bool uses_cell(const oly_step *s, int device, int cell)
-{
-    if (writes_cell(s, device, cell))
-        return true;
-    switch (s->kind) {
-    case OLY_STEP_REDUCE: return s->reduce.device[device].in.base == cell;
-    case OLY_STEP_LOCAL:
-        for (int j = 0; j < s->local.device[device].task.n_in; j++)
-            if (s->local.device[device].in[j].base == cell)
-                return true;
-        return false;
-    default: break;
-    }
-    for (int j = 0; j < s->tile.program.n_loads; j++)
-        if (s->tile.device[device].loads[j].base == cell)
-            return true;
-    return false;
-}
-
 /* Does the step write only memory that nothing else in the chain has? Memory of results may be that of what the caller gives up. */
 static bool writes_scratch(const oly_plan *plan, const oly_step *s, int device)
 {
@@ -139,28 +96,47 @@ static bool writes_scratch(const oly_plan *plan, const oly_step *s, int device)
     return true;
 }
 
+static bool uses(const oly_plan *plan, const oly_step *s, int slot)
+{
+    oly_effect x = oly_effect_on(plan, s, slot);
+    return x.reads || x.writes;
+}
+
 /* Does only the sum use what lies in between, and does nothing change what it reads before its last step? */
 static bool is_apart(const oly_plan *plan, const oly_step *first, int n, int device, const oly_gathered_sum *r)
 {
     const oly_local_work *lookup = &first[r->lookup].local.device[device];
-    int gathered = lookup->out_base, product = first[r->sum].reduce.device[device].in.base;
+    int gathered = oly_cell_slot(plan, lookup->out_base), read[4], n_read = 0;
+    int product = oly_cell_slot(plan, first[r->sum].reduce.device[device].in.base);
+    for (int j = 0; j < lookup->task.n_in; j++)
+        read[n_read++] = oly_cell_slot(plan, lookup->in[j].base);
+    for (int j = 0; r->product >= 0 && j < 2; j++)
+        read[n_read++] = oly_cell_slot(plan, first[r->product].tile.device[device].loads[j].base);
     for (int k = 0; k < n; k++) {
         if (k == r->lookup || k == r->product || k == r->sum)
             continue;
-        if (uses_cell(&first[k], device, gathered) || uses_cell(&first[k], device, product))
+        if (uses(plan, &first[k], gathered) || uses(plan, &first[k], product))
             return false;
         if (k < r->lookup || k > r->sum)
             continue;
         if (!writes_scratch(plan, &first[k], device))
             return false;
-        for (int j = 0; j < lookup->task.n_in; j++)
-            if (writes_cell(&first[k], device, lookup->in[j].base))
-                return false;
-        for (int j = 0; r->product >= 0 && j < 2; j++)
-            if (writes_cell(&first[k], device, first[r->product].tile.device[device].loads[j].base))
+        for (int j = 0; j < n_read; j++)
+            if (oly_effect_on(plan, &first[k], read[j]).writes)
                 return false;
     }
     return true;
+}
+
+/* Of a product of two loads: the load that has been looked up by an earlier step, and that step; -1: neither has. */
+static int gathered_load(const oly_step *first, int product, int device, const oly_reduce_task *sum, int *lookup)
+{
+    for (int of = 0; of < 2; of++) {
+        *lookup = writer_of(first, product, device, &first[product].tile.device[device].loads[of]);
+        if (*lookup >= 0 && looks_up_rows(&first[*lookup], device, sum))
+            return of;
+    }
+    return -1;
 }
 
 bool oly_gathered_sum_of(const oly_plan *plan, const oly_step *first, int n, int k, int device, const int *operands,
@@ -169,44 +145,34 @@ bool oly_gathered_sum_of(const oly_plan *plan, const oly_step *first, int n, int
     if (!sums_positions(&first[k], device))
         return false;
     const oly_reduce_work *reduce = &first[k].reduce.device[device];
-    const oly_place *in = &reduce->in;
-    if (!is_dense(&reduce->task, reduce->task.stride))
-        return false;
-    *sum = (oly_gathered_sum){.product = -1, .sum = k, .value = -1, .multiplied = -1};
-    int from = writer_of(first, k, device, in), of = 0;
-    if (from >= 0 && first[from].kind == OLY_STEP_TILE) {
-        const oly_tile_work *w = &first[from].tile.device[device];
-        int lookup = -1;
-        for (; of < 2 && first[from].tile.program.n_loads == 2; of++) {
-            lookup = writer_of(first, from, device, &w->loads[of]);
-            if (lookup >= 0 && looks_up_rows(&first[lookup], device, &reduce->task) &&
-                is_at(&w->loads[of], first[lookup].local.device[device].out_base, 0))
-                break;
-            lookup = -1;
-        }
-        if (lookup < 0 || !weighs(&first[from], device, &reduce->task, of))
-            return false;
+    const oly_reduce_task *t = &reduce->task;
+    *sum = (oly_gathered_sum){.product = -1,
+                              .sum = k,
+                              .value = -1,
+                              .multiplied = -1,
+                              .width = t->extent[1],
+                              .line = t->rank == 3 ? t->extent[2] : 1};
+    int from = writer_of(first, k, device, &reduce->in), gathered = 0;
+    if (from >= 0 && oly_multiplies_loads(&first[from], t->dtype)) {
         sum->product = from;
-        from = lookup;
+        gathered = gathered_load(first, sum->product, device, t, &from);
+        if (gathered < 0 || !weighs(&first[sum->product], device, t, gathered))
+            return false;
     }
-    if (from < 0 || !looks_up_rows(&first[from], device, &reduce->task))
-        return false;
     sum->lookup = from;
-    if (!is_apart(plan, first, n, device, sum))
+    if (from < 0 || !looks_up_rows(&first[from], device, t) || !is_dense(t, t->stride) ||
+        !is_apart(plan, first, n, device, sum))
         return false;
-    for (int j = 0, before = 0; j < n; before += operands[j++]) {
-        if (j == sum->lookup) {
-            sum->x = before;
-            sum->column = before + 1;
-            sum->gathered = before + 2;
-        } else if (j == sum->product) {
-            sum->value = before + !of;
-            sum->multiplied = before + 2;
-        } else if (j == sum->sum) {
-            sum->out = before + 1;
-        }
+    int at[OLY_ROW_STEPS], before = 0;
+    for (int j = 0; j <= k; before += operands[j++])
+        at[j] = before;
+    sum->x = at[sum->lookup];
+    sum->column = sum->x + 1;
+    sum->gathered = sum->x + 2;
+    sum->out = at[k] + 1;
+    if (sum->product >= 0) {
+        sum->value = at[sum->product] + !gathered;
+        sum->multiplied = at[sum->product] + 2;
     }
-    sum->width = reduce->task.extent[1];
-    sum->line = reduce->task.rank == 3 ? reduce->task.extent[2] : 1;
     return true;
 }

@@ -297,6 +297,19 @@ bool oly_writes_lines(const oly_step *s, int device)
     return several;
 }
 
+bool oly_multiplies_loads(const oly_step *s, oly_dtype dtype)
+{
+    const oly_tile_program *p = &s->tile.program;
+    if (s->kind != OLY_STEP_TILE || p->n_instructions != 1 || p->n_loads != 2 || p->n_stores != 1)
+        return false;
+    const oly_tile_instruction *i = p->instructions;
+    bool in_order = i->in[0] == p->load_register[0] && i->in[1] == p->load_register[1];
+    bool swapped = i->in[1] == p->load_register[0] && i->in[0] == p->load_register[1];
+    return i->op == OLY_TILE_mul && i->dtype == dtype && i->to == dtype && (in_order || swapped) &&
+           p->store_register[0] == i->out && p->load_dtype[0] == dtype && p->load_dtype[1] == dtype &&
+           p->store_dtype[0] == dtype;
+}
+
 int64_t oly_row_bytes(const oly_rows *rows, const oly_row_operand *a)
 {
     int64_t row = 0, next = 0;

@@ -46,6 +46,8 @@ int64_t oly_row_used(const oly_rows *rows, const oly_row_operand *a);
 /* Does the device look up several results for each column? The kernel writes those side by side, which is their place only in memory that
  * nothing but the chain uses. */
 bool oly_writes_lines(const oly_step *s, int device);
+/* Is it one product of two loads of this type? */
+bool oly_multiplies_loads(const oly_step *s, oly_dtype dtype);
 /* Bytes from a row to the next, if that is the same between all of them; 0: it is not. */
 int64_t oly_row_bytes(const oly_rows *rows, const oly_row_operand *a);
 #endif
