@@ -17,9 +17,31 @@ typedef struct scanning {
     oly_array *x, *y; /* of the iteration being recorded */
 } scanning;
 
+/* Zeros of a type; over Explicit axes split as it says. */
+static oly_array zeros(const oly_type *type)
+{
+    oly_type all = *type;
+    all.unreduced = all.reduced = 0;
+    oly_sharding placed = all.mesh && all.mesh->explicit_axes ? oly_type_sharding(&all) : NULL;
+    oly_array x = oly_full_sharded(oly_operand_int(0), all.dtype, placed, all.rank, all.shape);
+    return x && oly_manual_vary(all.mesh, all.varying, &x) == OLY_OK ? x : NULL;
+}
+
+/* What the body is recorded with where there are no elements: it is not run. */
+static oly_array no_element(const oly_type *stack)
+{
+    oly_type one = *stack;
+    one.rank = stack->rank - 1;
+    memcpy(one.shape, stack->shape + 1, sizeof *one.shape * (size_t)one.rank);
+    memcpy(one.axes, stack->axes + 1, sizeof *one.axes * (size_t)one.rank);
+    return zeros(&one);
+}
+
 /* Element i of a stack. */
 static oly_array element(oly_array stack, oly_array i)
 {
+    if (stack->type.shape[0] == 0)
+        return no_element(&stack->type);
     int rank = oly_rank(stack);
     oly_operand starts[OLY_MAX_RANK];
     int64_t sizes[OLY_MAX_RANK];
@@ -33,6 +55,8 @@ static oly_array element(oly_array stack, oly_array i)
 
 static oly_array with_element(oly_array stack, oly_array i, oly_array value)
 {
+    if (stack->type.shape[0] == 0)
+        return stack;
     int rank = oly_rank(stack);
     oly_operand starts[OLY_MAX_RANK];
     int64_t shape[OLY_MAX_RANK] = {1};
@@ -136,10 +160,8 @@ static oly_status new_stack(const oly_type *one, int64_t length, oly_array *stac
     all.axes[0] = (oly_axis_list){0};
     memcpy(all.shape + 1, one->shape, sizeof *all.shape * (size_t)one->rank);
     memcpy(all.axes + 1, one->axes, sizeof *all.axes * (size_t)one->rank);
-    all.unreduced = all.reduced = 0;
-    oly_sharding placed = all.mesh && all.mesh->explicit_axes ? oly_type_sharding(&all) : NULL;
-    *stack = oly_full_sharded(oly_operand_int(0), all.dtype, placed, all.rank, all.shape);
-    return *stack ? oly_manual_vary(all.mesh, all.varying, stack) : oly_kept_status();
+    *stack = zeros(&all);
+    return *stack ? OLY_OK : oly_kept_status();
 }
 
 /* all: room for carries and ys. */

@@ -208,6 +208,51 @@ static void a_scan_stacks_what_its_iterations_give(void **state)
         }
 }
 
+static void scanned_nothing(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_scan(0, *(const bool *)user, running, 1, out, 1, in + 1, 2, out + 1, NULL);
+}
+
+static void sum_of_scanned(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array y[3];
+    scanned_nothing(in, y, user);
+    out[0] = oly_add(oly_sum(oly_mul(y[0], y[0])), oly_add(oly_sum(y[1]), oly_sum(y[2])));
+}
+
+/* As in JAX: carries stay, results are empty, and the body is recorded for their types. */
+static void a_scan_of_no_iterations_gives_empty_results(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=2, y=4");
+    oly_array rows = oly_device_put(oly_zeros(OLY_FLOAT32, 0, 8), oly_named(mesh, "None, y"));
+    oly_array start = oly_arange(8, OLY_FLOAT32);
+    for (int reverse = 0; reverse < 2; reverse++)
+        for (int compiled = 0; compiled < 2; compiled++) {
+            bool backwards = reverse;
+            float got[8];
+            oly_array out[3] = {NULL}, xs[] = {start, rows}, slope = NULL;
+            if (compiled)
+                oly_call(oly_jit(scanned_nothing, 2, 3, .user = &backwards), OLY_IN(start, rows),
+                         OLY_OUT(out[0], out[1], out[2]));
+            else
+                scanned_nothing(xs, out, &backwards);
+            assert_int_equal(oly_process_allgather(out[0], got, sizeof got), OLY_OK);
+            for (int j = 0; j < 8; j++)
+                assert_float_equal(got[j], j, 0);
+            char type[2][32];
+            oly_typeof(out[1], type[0], sizeof type[0]);
+            oly_typeof(out[2], type[1], sizeof type[1]);
+            assert_string_equal(type[0], "float32[0,8]");
+            assert_string_equal(type[1], "float32[0]");
+            oly_call(oly_grad(oly_jit(sum_of_scanned, 2, 1, .user = &backwards)), OLY_IN(start, rows), OLY_OUT(slope));
+            assert_int_equal(oly_process_allgather(slope, got, sizeof got), OLY_OK);
+            for (int j = 0; j < 8; j++)
+                assert_float_equal(got[j], 2 * j, 0);
+        }
+}
+
 /* -- branches --------------------------------------------------------------------------------------------------------- */
 
 static void plus_one(const oly_array *in, oly_array *out, void *user)
@@ -363,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, check_open, check_close),
         cmocka_unit_test_setup_teardown(loops_inside_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(a_scan_stacks_what_its_iterations_give, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_scan_of_no_iterations_gives_empty_results, check_open, check_close),
         cmocka_unit_test_setup_teardown(one_branch_is_run, check_open, check_close),
         cmocka_unit_test_setup_teardown(branches_inside_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(mistakes_are_named, check_open, check_close),
