@@ -259,13 +259,22 @@ static bool has_failed(const oly_progress *p, bool waiting)
     return is_gone(state_of(p)) && (leaving == OLY_STAYS || waiting);
 }
 
-bool oly_peers_failed(void)
+static bool meets_error(const oly_progress *p)
+{
+    return atomic_load(&p->begun) && p != oly_progress_here && atomic_load(&p->leaving) == OLY_LEAVES_BY_ERROR;
+}
+
+oly_peers_state oly_peers_state_now(void)
 {
     bool waiting = atomic_load(&oly_progress_here->waits_for) != OLY_WAITS_FOR_NOBODY;
-    for (int k = 0; peers.memory && k < peers.here; k++)
+    oly_peers_state state = OLY_PEERS_STAY;
+    for (int k = 0; peers.memory && k < peers.here; k++) {
         if (has_failed(place(k), waiting))
-            return true;
-    return false;
+            return OLY_PEERS_FAILURE;
+        if (meets_error(place(k)))
+            state = OLY_PEERS_ERROR;
+    }
+    return state;
 }
 
 bool oly_peers_tell_first(void)

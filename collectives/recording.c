@@ -27,7 +27,7 @@ void oly_recording_begin(const oly_launch *launch)
         watching = atexit(note_exit) == 0;
     oly_job_name(job, sizeof job);
     oly_recorder_peers = oly_peers_record;
-    oly_recorder_peer_failed = oly_peers_failed;
+    oly_recorder_peers_state = oly_peers_state_now;
     oly_recorder_tells = oly_peers_tell_first;
     oly_recorder_begin(job, launch->rank, launch->size > 0 ? launch->size : 1);
     oly_status_socket_begin();

@@ -4,6 +4,7 @@
 #define OLY_COLLECTIVES_WORLD_H
 #include "communicator.h"
 #include "core/raw_text.h"
+#include "core/recorder.h"
 #include "core/text.h"
 #include "environment.h"
 #include <mpi.h>
@@ -124,10 +125,10 @@ void oly_peers_late_here(uint64_t meetings, oly_late *late);
 int oly_peers_culprit(const oly_late *late);
 /* Of this one, adds "; rank 5 is not waiting, its last call is oly_sum (heat.c:40)", and the rank for which that one waits. */
 void oly_peers_describe(oly_text *text, const oly_late *late);
-/* For the flight recorder (core/recorder.h): a line for each other rank of the node; has one of them failed, or ended without
+/* For the flight recorder (core/recorder.h): a line for each other rank of the node; how one of them ends, or has ended, without
  * oly_finalize; is this rank the first to say where the files are? Async-signal-safe. */
 void oly_peers_record(oly_raw *raw);
-bool oly_peers_failed(void);
+oly_peers_state oly_peers_state_now(void);
 bool oly_peers_tell_first(void);
 /* Whether the state of this rank is visible here; the second adds it, without the "; ", and returns the rank it waits for. */
 bool oly_peers_see(int rank);

@@ -128,12 +128,16 @@ static void pass_on(const handled *h, siginfo_t *info, void *context)
         raise(h->number);
 }
 
-/* Is this the end of a job that hangs or in which a rank has failed? Not of one that was simply cancelled. */
+/* Is this the end of a job that hangs or in which a rank has failed? Not of one that was simply cancelled, nor of one that ends with
+ * an error of the program: however long this rank has waited for the one that met it. */
 static bool worth_a_record(void)
 {
-    if (oly_recorder_is_stuck(STUCK_NS))
-        return true;
-    return oly_recorder_peer_failed && oly_recorder_peer_failed();
+    switch (oly_recorder_peers_state ? oly_recorder_peers_state() : OLY_PEERS_STAY) {
+    case OLY_PEERS_FAILURE: return true;
+    case OLY_PEERS_ERROR: return false;
+    case OLY_PEERS_STAY: break;
+    }
+    return oly_recorder_is_stuck(STUCK_NS);
 }
 
 /* Another thread has crashed before and is writing down why: what this one does next would end the process. */

@@ -24,7 +24,7 @@ enum { JOB_LENGTH = 64, PATH_LENGTH = 1024 };
 
 void (*oly_recorder_peers)(oly_raw *raw);
 bool (*oly_recorder_tells)(void);
-bool (*oly_recorder_peer_failed)(void);
+oly_peers_state (*oly_recorder_peers_state)(void);
 
 static struct {
     bool begun;
@@ -465,8 +465,8 @@ bool oly_recorder_is_stuck(int64_t ns)
 
 void oly_recorder_look(void)
 {
-    if (own.begun && own.armed && !own.peer_recorded && oly_recorder_peer_failed && oly_recorder_peer_failed() &&
-        !atomic_exchange(&own.peer_recorded, true))
+    if (own.begun && own.armed && !own.peer_recorded && oly_recorder_peers_state &&
+        oly_recorder_peers_state() == OLY_PEERS_FAILURE && !atomic_exchange(&own.peer_recorded, true))
         oly_recorder_dump(OLY_RECORDER_PEER, "another rank has failed or ended while this one waits for it");
 }
 

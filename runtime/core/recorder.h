@@ -40,7 +40,7 @@ void oly_recorder_ends(oly_status status, const char *text);
 void oly_recorder_failed(oly_status status, const char *text);
 /* Of a process that gets SIGTERM: the reason and the text of the failure with which it was ending anyway, if any. */
 void oly_recorder_why(const char **reason, const char **because);
-/* This rank has been waiting for a while: dumps, once, if another rank of the node has failed (oly_recorder_peer_failed). */
+/* This rank has been waiting for a while: dumps, once, if another rank of the node has failed (oly_recorder_peers_state). */
 void oly_recorder_look(void);
 /* This rank has dumped because of another's failure, or of the one that is ending it: what it would dump later tells less. */
 bool oly_recorder_has_recorded(void);
@@ -54,6 +54,7 @@ bool oly_recorder_is_stuck(int64_t ns);
  * where the files are. */
 extern void (*oly_recorder_peers)(oly_raw *raw);
 extern bool (*oly_recorder_tells)(void);
-/* Has another rank of the node ended, or is it ending, by a failure that is worth a record? */
-extern bool (*oly_recorder_peer_failed)(void);
+/* How another rank of the node ends, or has ended: by a failure that is worth a record, or by an error that its message tells. */
+typedef enum oly_peers_state { OLY_PEERS_STAY, OLY_PEERS_ERROR, OLY_PEERS_FAILURE } oly_peers_state;
+extern oly_peers_state (*oly_recorder_peers_state)(void);
 #endif

@@ -74,6 +74,9 @@ has "a job that is out of time leaves its recorders" "$folder/time.report" '^2 r
 job shape 2
 [[ -z $(ls "$folder"/shape/olympus-recorder.* 2>/dev/null) ]] && ok 'an ordinary error writes no recorder' || bad 'an ordinary error writes a recorder' "$folder/shape/output"
 without 'and says nothing of it' "$folder/shape/output" 'flight recorder'
+job late_shape 2
+without 'nor if the others have waited for the rank that meets it' "$folder/late_shape/output" 'flight recorder'
+has 'which says what is wrong' "$folder/late_shape/output" 'rank 2: oly_matmul .*they must be equal'
 
 # -- forms of the report ----------------------------------------------------------------------------------------------
 "$oly" report "$folder/crash" --json >"$folder/json" 2>&1
