@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The error function, its complement and its inverse of one element, as vector_math.h: no branches, no tables. Used by
- * elementwise_math.c. The inverses have M. Giles's polynomials (Approximating the erfinv function, 2012), as JAX's
+/* The error function, its complement and its inverse of one element, as vector_math.h: no branches, no tables; erf and erfc of float32
+ * are in math_single.h. Used by elementwise_math.c. The inverses have M. Giles's polynomials (Approximating the erfinv function, 2012), as JAX's
  * do. */
 #ifndef OLY_MATH_ERROR_H
 #define OLY_MATH_ERROR_H
 #include "cpu/math_exponential.h"
-
-/* erfc(a) for a >= 0 is e^(-a^2) p(t) / (1 + 2a) with t = (a - 3) / (a + 3): 2^-41. */
-INLINE float erfc_f32(float x)
-{
-    double a = clamp(fabs((double)x), 0, 10.2), u = a + 3, v = FMA(a, 2, 1),
-           inverse = 1 / (u * v); /* one division for two */
-    double t = (a - 3) * (v * inverse);
-    double p =
-        POLYNOMIAL(t, 0x1.7bacbe1c063a6p-23, -0x1.203fc5d8ac124p-18, -0x1.415269c1b97bep-16, 0x1.1cdb073ef74b3p-17,
-                   0x1.085ecda4559cfp-13, -0x1.be6de8dbcb16ep-14, -0x1.992f8a99bb86fp-11, 0x1.ef29ffd485c9fp-10,
-                   0x1.4b8d2d0274535p-9, -0x1.8574d4af42012p-6, 0x1.17ca2459bf327p-4, -0x1.e88b801f1520ep-4,
-                   0x1.098366bd59230p-3, -0x1.85a15c58c25a4p-5, -0x1.15c084bbec929p-3, 0x1.40c522d7e4969p+0);
-    double y = exp_short(-a * a) * p * (u * inverse);
-    return (float)(x < 0 ? 2 - y : y);
-}
 
 /* |x| <= 1: 2^-55 */
 INLINE double erf_near(double x)
@@ -29,7 +14,7 @@ INLINE double erf_near(double x)
                           0x1.f9a326c233146p-14, -0x1.c02db3feeb579p-11, 0x1.565bcd0e6502dp-8, -0x1.b82ce312889bap-6,
                           0x1.ce2f21a042bdep-4, -0x1.812746b0379e7p-2, 0x1.20dd750429b6dp+0);
 }
-/* erfc(a) for 0.45 <= a <= 27.5: 2^-54; the square is not rounded. */
+/* erfc(a) for 0.45 <= a <= 27.5 is e^(-a^2) p(t) / (1 + 2a) with t = (a - 3) / (a + 3): 2^-54; the square is not rounded. */
 INLINE double erfc_far(double a)
 {
     double t = (a - 3) / (a + 3);

@@ -127,7 +127,7 @@ static const struct function {
     {OLY_TILE_cbrt, cbrtl, -10, 10, 0.505, 0.7},
     {OLY_TILE_square, square_reference, -10, 10, 0.501, 0.501},
     {OLY_TILE_erf, erfl, -6, 6, 0.986, 2.0},
-    {OLY_TILE_erfc, erfcl, -6, 28, 0.501, 3.0},
+    {OLY_TILE_erfc, erfcl, -6, 28, 3.67, 3.0},
     {OLY_TILE_erf_inv, erf_inv_reference, -1, 1, 4.0, 128.0}, /* as JAX: a logarithm off by up to 2^-46 */
     {OLY_TILE_lgamma, lgammal, -30, 30, 0.6, 8.0},
     {OLY_TILE_digamma, digamma_reference, -5, 30, 0.6, 40.0},
