@@ -13,11 +13,16 @@ int64_t bench_size(const bench_row *row)
     return bench_options.quick ? row->quick_size : row->size;
 }
 
-double bench_now(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(bench_options.processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_now(void)
+{
+    return seconds_of(bench_options.processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
 }
 
 void bench_together(void)
@@ -51,13 +56,13 @@ double bench_best(void (*work)(void *data), void *data)
     int times = 1;
     for (int k = -1; k < bench_options.repeats; k++) {
         bench_together();
-        double begin = bench_now();
+        double elapsed_begin = seconds_of(CLOCK_MONOTONIC), begin = bench_now();
         for (int i = 0; i < times; i++)
             work(data);
         bench_together();
         double seconds = (bench_now() - begin) / times;
         if (k < 0)
-            times = times_of_sample(seconds);
+            times = times_of_sample(seconds_of(CLOCK_MONOTONIC) - elapsed_begin);
         else if (seconds < best)
             best = seconds;
     }

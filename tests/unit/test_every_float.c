@@ -14,10 +14,11 @@ static const struct single {
     double most;
 } singles[] = {
     {"exp", OLY_TILE_exp, 0.9095},    {"sigmoid", OLY_TILE_sigmoid, 2.481}, {"tanh", OLY_TILE_tanh, 0.999},
-    {"log", OLY_TILE_log, 0.88},      {"erf", OLY_TILE_erf, 0.986},         {"sinh", OLY_TILE_sinh, 0.815},
-    {"cosh", OLY_TILE_cosh, 0.731},   {"asin", OLY_TILE_asin, 0.643},       {"acos", OLY_TILE_acos, 0.615},
+    {"log", OLY_TILE_log, 0.88},      {"erf", OLY_TILE_erf, 0.986},         {"sinh", OLY_TILE_sinh, 1.5},
+    {"cosh", OLY_TILE_cosh, 1.9},     {"asin", OLY_TILE_asin, 0.643},       {"acos", OLY_TILE_acos, 0.615},
     {"atan", OLY_TILE_atan, 0.711},   {"asinh", OLY_TILE_asinh, 0.731},     {"acosh", OLY_TILE_acosh, 0.909},
     {"atanh", OLY_TILE_atanh, 0.636}, {"cbrt", OLY_TILE_cbrt, 0.505},       {"erfc", OLY_TILE_erfc, 3.67},
+    {"exp2", OLY_TILE_exp2, 0.95},
 };
 
 /* Statistics of a range of arguments. */
