@@ -31,6 +31,11 @@ INLINE double polynomial(double x, int n, const double *c)
 #define LN2 0x1.62e42fefa39efp-1
 
 /* -- exponentials --------------------------------------------------------------------------------------------------- */
+INLINE float exp2_f32(float x)
+{
+    double y = clamp(x, -160, 140), k = (y + ROUNDER) - ROUNDER;
+    return (float)((1 + expm1_short((y - k) * LN2)) * power_of_two(k));
+}
 INLINE double exp2_f64(double x)
 {
     double y = clamp(x, -1080, 1030), k = (y + ROUNDER) - ROUNDER;

@@ -69,21 +69,6 @@ INLINE float exp_whole_f32(float x)
     return p * of_word((uint32_t)(half + 127) << 23) * of_word((uint32_t)(n - half + 127) << 23);
 }
 
-/* -- 2^x: 0.94 ulp ------------------------------------------------------------------------------------------------------------ */
-/* (2^f - 1) / f for |f| <= 1/2: error of 2^f 2^-29. In two steps, as exp_whole_f32. */
-INLINE float exp2_f32(float x)
-{
-    float low = x < -151 ? -151 : x, y = low > 129 ? 129 : low;
-    float shifted = y + SHORT_ROUNDER, f = y - (shifted - SHORT_ROUNDER);
-    float q = fused(f, 0x1.41fa9ep-13f, 0x1.5f400ep-10f);
-    q = fused(f, q, 0x1.3b2d52p-7f);
-    q = fused(f, q, 0x1.c6aee6p-5f);
-    q = fused(f, q, 0x1.ebfbdcp-3f);
-    q = fused(f, q, 0x1.62e430p-1f);
-    int32_t n = (int32_t)(word_of(shifted) - word_of(SHORT_ROUNDER)), half = n >> 1;
-    return fused(f, q, 1) * of_word((uint32_t)(half + 127) << 23) * of_word((uint32_t)(n - half + 127) << 23);
-}
-
 /* -- sigmoid: 2.5 ulp ---------------------------------------------------------------------------------------------------- */
 /* Rounded after each step, as XLA's 1 / (1 + exp(-x)): the last digits printed by JAX programs depend on it. Far below
  * zero, where that exp overflows, exp(x) itself. */

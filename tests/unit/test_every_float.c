@@ -18,7 +18,6 @@ static const struct single {
     {"cosh", OLY_TILE_cosh, 1.9},     {"asin", OLY_TILE_asin, 0.643},       {"acos", OLY_TILE_acos, 0.615},
     {"atan", OLY_TILE_atan, 0.711},   {"asinh", OLY_TILE_asinh, 0.731},     {"acosh", OLY_TILE_acosh, 0.909},
     {"atanh", OLY_TILE_atanh, 0.636}, {"cbrt", OLY_TILE_cbrt, 0.505},       {"erfc", OLY_TILE_erfc, 3.67},
-    {"exp2", OLY_TILE_exp2, 0.95},
 };
 
 /* Statistics of a range of arguments. */
