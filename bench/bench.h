@@ -24,7 +24,7 @@ extern const bench_row bench_heat_rows[], bench_field_rows[], bench_array_rows[]
 typedef struct bench_settings {
     bool quick;          /* small sizes: shows that a row works, measures nothing */
     int repeats;         /* the best of this many counts */
-    bool processor_time; /* of all threads of this process, instead of elapsed time */
+    bool processor_time; /* of all threads of this process and of the programs it has started, instead of elapsed time */
 } bench_settings;
 extern bench_settings bench_options;
 
