@@ -248,33 +248,28 @@ void oly_peers_record(oly_raw *raw)
             record(raw, place(k));
 }
 
-static bool has_failed(const oly_progress *p, bool waiting)
+/* Has this one ended without a word? By SIGTERM it would have been told to; by exit that matters to ranks that wait. */
+static bool has_vanished(const oly_progress *p, bool waiting)
 {
     int leaving = atomic_load(&p->leaving);
-    bool told = leaving == OLY_LEAVES_BY_ERROR || leaving == OLY_LEAVES_BY_SIGTERM;
-    if (!atomic_load(&p->begun) || p == oly_progress_here || atomic_load(&p->ended) || told)
-        return false;
-    if (leaving == OLY_LEAVES_BY_FAILURE)
-        return true;
-    return is_gone(state_of(p)) && (leaving == OLY_STAYS || waiting);
+    return (leaving == OLY_STAYS || (leaving == OLY_LEAVES_BY_EXIT && waiting)) && is_gone(state_of(p));
 }
 
-static bool meets_error(const oly_progress *p)
-{
-    return atomic_load(&p->begun) && p != oly_progress_here && atomic_load(&p->leaving) == OLY_LEAVES_BY_ERROR;
-}
-
+/* After an error of the program the launcher kills the other ranks, some before they can say that they leave: they have not failed. */
 oly_peers_state oly_peers_state_now(void)
 {
-    bool waiting = atomic_load(&oly_progress_here->waits_for) != OLY_WAITS_FOR_NOBODY;
-    oly_peers_state state = OLY_PEERS_STAY;
+    bool waiting = atomic_load(&oly_progress_here->waits_for) != OLY_WAITS_FOR_NOBODY, error = false, vanished = false;
     for (int k = 0; peers.memory && k < peers.here; k++) {
-        if (has_failed(place(k), waiting))
+        const oly_progress *p = place(k);
+        if (!atomic_load(&p->begun) || p == oly_progress_here || atomic_load(&p->ended))
+            continue;
+        int leaving = atomic_load(&p->leaving);
+        if (leaving == OLY_LEAVES_BY_FAILURE)
             return OLY_PEERS_FAILURE;
-        if (meets_error(place(k)))
-            state = OLY_PEERS_ERROR;
+        error = error || leaving == OLY_LEAVES_BY_ERROR;
+        vanished = vanished || has_vanished(p, waiting);
     }
-    return state;
+    return error ? OLY_PEERS_ERROR : vanished ? OLY_PEERS_FAILURE : OLY_PEERS_STAY;
 }
 
 bool oly_peers_tell_first(void)
