@@ -6,7 +6,7 @@
 #include "table.h"
 #include <string.h>
 
-enum { SCRATCH_BYTES = 49152, GOOD_ELEMENTS = 2048, MULTIPLE = 64, SLACK = 64, GROUP = 16 };
+enum { SCRATCH_BYTES = 49152, GOOD_ELEMENTS = 2048, MULTIPLE = 64, SLACK = 64, GROUP = 16, TURNED = 8 };
 
 /* One operand's dimensions within a piece, merged. */
 typedef struct layout {
@@ -110,6 +110,31 @@ static int64_t expand(const layout *l, int d, char *out, const char *from)
     return bytes;
 }
 
+/* Are the elements apart along rows and adjacent in another dimension, as channels that an array has before its places? */
+static bool is_turned(const layout *l)
+{
+    const int64_t apart = l->stride[l->rank - 1];
+    if (apart == 0 || apart == l->element || apart == -l->element)
+        return false;
+    for (int d = 0; d < l->rank - 1; d++)
+        if (l->stride[d] == l->element && l->extent[d] >= TURNED)
+            return true;
+    return false;
+}
+
+/* Copies all dimensions to dense memory, blocks of them by way of registers. */
+static void copy_turned(const layout *l, char *out, const char *from)
+{
+    oly_copy_task t = {.element_bytes = (size_t)l->element, .rank = l->rank};
+    for (int64_t d = l->rank - 1, dense = 1; d >= 0; d--) {
+        t.extent[d] = l->extent[d];
+        t.to_stride[d] = dense;
+        t.from_stride[d] = l->stride[d] / l->element;
+        dense *= l->extent[d];
+    }
+    oly_copy_run(&t, out, from, 0, 1);
+}
+
 /* n indexes of the first dimension of rows, and all of the others. */
 static layout layout_of(const oly_code_box *b, int operand, int64_t n)
 {
@@ -173,7 +198,10 @@ void oly_code_expand(const oly_code_box *b, oly_code_row *row, void *context)
                     continue;
                 if (stride != 0 || held[k] != first[k]) {
                     layout l = layout_of(b, k, n);
-                    expand(&l, 0, place[k], first[k]);
+                    if (is_turned(&l))
+                        copy_turned(&l, place[k], first[k]);
+                    else
+                        expand(&l, 0, place[k], first[k]);
                     held[k] = first[k];
                 }
                 first[k] = place[k];

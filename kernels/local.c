@@ -99,10 +99,14 @@ bool oly_local_finds_smallest(oly_local_op op)
     return op == OLY_LOCAL_ARGMIN;
 }
 
+static bool slides(const oly_local_task *t)
+{
+    return t->op >= OLY_LOCAL_CONVOLVE;
+}
 static bool sorts(const oly_local_task *t)
 {
     oly_local_way way = oly_local_way_of(t->op);
-    return way == OLY_LOCAL_ORDERS || way == OLY_LOCAL_LARGEST;
+    return !slides(t) && (way == OLY_LOCAL_ORDERS || way == OLY_LOCAL_LARGEST); /* windows have no way of their own */
 }
 static bool runs(const oly_local_task *t)
 {
@@ -115,11 +119,6 @@ static bool finds(const oly_local_task *t)
 static bool scatters(const oly_local_task *t)
 {
     return oly_local_way_of(t->op) == OLY_LOCAL_WRITES && t->op != OLY_LOCAL_DYNAMIC_UPDATE;
-}
-
-static bool slides(const oly_local_task *t)
-{
-    return t->op >= OLY_LOCAL_CONVOLVE;
 }
 
 double oly_local_work_of(const oly_local_task *t)
@@ -216,7 +215,7 @@ int oly_local_phases(const oly_local_task *t)
     if (divisions > 0)
         return 1 + divisions + (t->op == OLY_LOCAL_SORT ? 2 : 1);
     bool places = t->op == OLY_LOCAL_DYNAMIC_UPDATE || (t->op == OLY_LOCAL_DYNAMIC_SLICE && t->partial && !t->keeps);
-    return places || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
+    return places || (runs(t) && oly_scan_parts(t) > 1) || oly_convolve_packs(t) ? 2 : 1;
 }
 
 /* The most parts of a task's result. */
@@ -273,6 +272,8 @@ int oly_local_chunks(const oly_local_task *t, int phase)
     int64_t chunks = oly_smaller(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
         chunks = oly_smaller(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
+    if (oly_convolve_packs(t) && phase == 0)
+        chunks = oly_smaller(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
     chunks = oly_smaller(chunks, pieces(t));
     if (scatters(t) && cuts_indexed(t)) /* each reads all indexes, which costs like a few elements of each row */
         chunks = oly_smaller(chunks, 4 + updated_elements(t) / 16);
@@ -292,5 +293,7 @@ size_t oly_local_scratch(const oly_local_task *t)
     if (runs(t) && oly_scan_parts(t) > 1)
         return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) *
                OLY_SCAN_CARRY; /* of at most as many blocks */
+    if (oly_convolve_packs(t))
+        return (size_t)oly_local_count(&t->in[1], -1) * oly_element_bytes[t->out.dtype];
     return 0;
 }

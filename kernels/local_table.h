@@ -108,6 +108,25 @@ static inline oly_convolve_blocks oly_convolve_divide(const oly_local_task *t)
     return b;
 }
 
+/* Are the elements of each of the kernel's rows copied side by side first, into scratch? Where they are apart, as those of kernels whose features come
+ * last, each is read for every strip. */
+static inline bool oly_convolve_packs(const oly_local_task *t)
+{
+    enum { FEWEST_RESULTS = 64 }; /* of a feature: fewer take less time than the copy */
+    const oly_local_operand *w = &t->in[1];
+    int64_t dense = 1, results = t->out.extent[0];
+    bool apart = false;
+    if (t->op != OLY_LOCAL_CONVOLVE || (t->out.dtype != OLY_FLOAT32 && t->out.dtype != OLY_FLOAT64))
+        return false;
+    for (int d = 2; d < t->out.rank; d++)
+        results *= t->out.extent[d];
+    for (int d = w->rank - 1; d > 0; d--) {
+        apart = apart || (w->extent[d] > 1 && w->stride[d] != dense);
+        dense *= w->extent[d];
+    }
+    return apart && results >= FEWEST_RESULTS;
+}
+
 /* -- lines: positions in all dimensions of the result but one (or none) ---------------------------------------------- */
 static inline int64_t oly_local_count(const oly_local_operand *x, int without)
 {

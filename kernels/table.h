@@ -62,9 +62,9 @@ typedef struct oly_combine_table {
     /* out[i] = tree of adjacent pairs of the 8 rows x[r * stride + i], stride in elements */
     void (*eight[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t stride);
     /* out[g * n + i] = (x[g * group + i] op x[g * group + stride + i]) op ...: for each group `rows` rows of n elements, a few, one after
-     * the other */
+     * the other; more: they are added to what out holds */
     void (*rows[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, int64_t rows, int64_t groups, void *out, const void *x,
-                                                int64_t stride, int64_t group);
+                                                int64_t stride, int64_t group, bool more);
     /* out[0] = ((x[0] op x[1]) op x[2]) ...; n >= 1 */
     void (*chain[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
     /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64; fetches what is `ahead` bytes further; 0: does not */

@@ -92,13 +92,15 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         *(T *)out = so_far;                                                                                            \
     }                                                                                                                  \
     static inline __attribute__((always_inline)) void name##_columns_##s(                                              \
-        int few, int together, int64_t n, int64_t rows, T *out, const T *x, int64_t stride, int64_t group)             \
+        int few, int together, int64_t n, int64_t rows, T *out, const T *x, int64_t stride, int64_t group, bool more)  \
     {                                                                                                                  \
         T so_far[TOGETHER][MOST_COLUMNS];                                                                              \
+        const T *begin = more ? out : x;                                                                               \
+        const int64_t apart = more ? n : group;                                                                        \
         for (int g = 0; g < together; g++)                                                                             \
             for (int j = 0; j < few; j++)                                                                              \
-                so_far[g][j] = x[g * group + j];                                                                       \
-        for (int64_t k = 1; k < rows; k++)                                                                             \
+                so_far[g][j] = begin[g * apart + j];                                                                   \
+        for (int64_t k = more ? 0 : 1; k < rows; k++)                                                                  \
             for (int g = 0; g < together; g++)                                                                         \
                 for (int j = 0; j < few; j++)                                                                          \
                     so_far[g][j] = op(T, U, so_far[g][j], x[g * group + k * stride + j]);                              \
@@ -106,31 +108,32 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
             for (int j = 0; j < few; j++)                                                                              \
                 out[g * n + j] = so_far[g][j];                                                                         \
     }                                                                                                                  \
-    static inline __attribute__((always_inline)) void name##_groups_##s(                                               \
-        int few, int64_t n, int64_t rows, int64_t groups, T *out, const T *x, int64_t stride, int64_t group)           \
+    static inline __attribute__((always_inline)) void name##_groups_##s(int few, int64_t n, int64_t rows,              \
+                                                                        int64_t groups, T *out, const T *x,            \
+                                                                        int64_t stride, int64_t group, bool more)      \
     {                                                                                                                  \
         int64_t g = 0;                                                                                                 \
         for (; g + TOGETHER <= groups; g += TOGETHER)                                                                  \
-            name##_columns_##s(few, TOGETHER, n, rows, out + g * n, x + g * group, stride, group);                     \
+            name##_columns_##s(few, TOGETHER, n, rows, out + g * n, x + g * group, stride, group, more);               \
         for (; g < groups; g++)                                                                                        \
-            name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group);                            \
+            name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group, more);                      \
     }                                                                                                                  \
     static void name##_rows_##s(int64_t n, int64_t rows, int64_t groups, void *out, const void *px, int64_t stride,    \
-                                int64_t group)                                                                         \
+                                int64_t group, bool more)                                                              \
     {                                                                                                                  \
         T *result = out;                                                                                               \
         const T *x = px;                                                                                               \
         int64_t i = 0;                                                                                                 \
         for (; i + MOST_COLUMNS <= n; i += MOST_COLUMNS)                                                               \
-            name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group);                        \
+            name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group, more);                  \
         if (n - i >= 4) {                                                                                              \
-            name##_groups_##s(4, n, rows, groups, result + i, x + i, stride, group);                                   \
+            name##_groups_##s(4, n, rows, groups, result + i, x + i, stride, group, more);                             \
             i += 4;                                                                                                    \
         }                                                                                                              \
         switch (n - i) {                                                                                               \
-        case 3: name##_groups_##s(3, n, rows, groups, result + i, x + i, stride, group); break;                        \
-        case 2: name##_groups_##s(2, n, rows, groups, result + i, x + i, stride, group); break;                        \
-        case 1: name##_groups_##s(1, n, rows, groups, result + i, x + i, stride, group); break;                        \
+        case 3: name##_groups_##s(3, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
+        case 2: name##_groups_##s(2, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
+        case 1: name##_groups_##s(1, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
         default: break;                                                                                                \
         }                                                                                                              \
     }                                                                                                                  \

@@ -4,6 +4,7 @@
  * else large floating-point products use OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called
  * through local.c. Each element of the result is summed in the order of the kernel's elements. */
 #include "cpu/convolve_batches.h"
+#include "cpu/convolve_planes.h"
 #include "cpu/gemm_real_tiles.h"
 #include "cpu/strip.h"
 #include "cpu/transpose.h"
@@ -282,6 +283,8 @@ static void find_group(block *b, int64_t group)
 }
 
 #ifdef OLY_HAS_TILES
+enum { ENOUGH_STRIPS = 16 }; /* for threads */
+
 static void run_batches(block *b, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
                         int n_chunks)
 {
@@ -308,12 +311,55 @@ static void run_batches(block *b, const oly_convolve_blocks *d, const void *cons
             convolve_batches_f64(b, n, (const double *)from, (const double *)rows, (double *)to);
     }
 }
+
+/* Strips, with all rows of a group where there are enough of them: else the same strip is copied for some rows at a time. */
+static void run_planes(block *b, const planes *p, const oly_convolve_blocks *d, const void *const *in, void *out,
+                       int chunk, int n_chunks)
+{
+    const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1], *y = &b->t->out;
+    const int64_t strips = d->batch * d->groups * p->strips, parts = strips >= ENOUGH_STRIPS ? 1 : d->row_blocks;
+    const int64_t each = parts == 1 ? d->per_group : ROWS, bytes = oly_element_bytes[y->dtype];
+    for (int64_t k = strips * parts * chunk / n_chunks; k < strips * parts * (chunk + 1) / n_chunks; k++) {
+        const int64_t strip = k / parts % p->strips, rest = k / parts / p->strips;
+        const int64_t group = d->first + rest % d->groups, begin = y->origin[1], end = begin + y->extent[1];
+        int64_t first = group * d->per_group + k % parts * each, last = first + each;
+        last = last < (group + 1) * d->per_group ? last : (group + 1) * d->per_group;
+        first = first > begin ? first : begin;
+        last = last < end ? last : end;
+        b->batch = rest / d->groups;
+        b->row = first - begin;
+        b->rows = last - first;
+        if (b->rows <= 0)
+            continue;
+        find_group(b, group);
+        const char *from =
+            (const char *)in[0] + (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
+        const char *rows = (const char *)in[1] + b->row * w->stride[0] * bytes;
+        char *to = (char *)out + (b->batch * y->extent[1] + b->row) * b->slide.places * bytes;
+        if (y->dtype == OLY_FLOAT32)
+            convolve_planes_f32(b, p, strip, (const float *)from, (const float *)rows, (float *)to);
+        else
+            convolve_planes_f64(b, p, strip, (const double *)from, (const double *)rows, (double *)to);
+    }
+}
 #endif
 
-void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
-                                    int chunk, int n_chunks)
+/* A kernel whose rows are dense, as `copied`. */
+static oly_local_operand dense_kernel(const oly_local_operand *kernel, oly_copy_task *copied)
 {
-    (void)scratch, (void)phase;
+    oly_local_operand w = *kernel;
+    *copied = (oly_copy_task){.element_bytes = oly_element_bytes[w.dtype], .rank = w.rank};
+    for (int64_t d = w.rank - 1, dense = 1; d >= 0; d--) {
+        copied->extent[d] = w.extent[d];
+        copied->from_stride[d] = w.stride[d];
+        copied->to_stride[d] = w.stride[d] = dense;
+        dense *= w.extent[d];
+    }
+    return w;
+}
+
+static void run(const oly_local_task *t, const void *const *in, void *out, int chunk, int n_chunks)
+{
     oly_convolve_blocks d = oly_convolve_divide(t);
     int64_t blocks = d.batch * d.groups * d.row_blocks * d.strips, begin = t->out.origin[1],
             end = begin + t->out.extent[1];
@@ -324,6 +370,12 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
 #ifdef OLY_HAS_TILES
     if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
         run_batches(&b, &d, in, out, chunk, n_chunks);
+        return;
+    }
+    planes p;
+    if (in[0] && in[1] && are_planes(&b, &p)) {
+        list_products(&b, &p);
+        run_planes(&b, &p, &d, in, out, chunk, n_chunks);
         return;
     }
 #endif
@@ -346,4 +398,23 @@ void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *
         find_group(&b, group);
         run_block(&b, in, out);
     }
+}
+
+void OLY_ISA_NAME(oly_convolve_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                    int chunk, int n_chunks)
+{
+    if (!oly_convolve_packs(t) || !in[1]) {
+        if (phase == oly_local_phases(t) - 1)
+            run(t, in, out, chunk, n_chunks);
+        return;
+    }
+    oly_copy_task copied;
+    oly_local_operand operand[2] = {t->in[0], dense_kernel(&t->in[1], &copied)};
+    if (phase == 0) {
+        OLY_ISA_NAME(oly_copy_run)(&copied, scratch, in[1], chunk, n_chunks);
+        return;
+    }
+    oly_local_task packed = *t;
+    packed.in = operand;
+    run(&packed, (const void *[]){in[0], scratch}, out, chunk, n_chunks);
 }

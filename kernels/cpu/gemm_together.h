@@ -15,6 +15,35 @@ static bool is_together(const oly_gemm_task *t)
            t->m * t->n <= TOGETHER_MOST;
 }
 
+/* Elements that are transposed four at a time: for more, a block of 16 takes fewer instructions. */
+#define FEW_IN_LANES 12
+
+/* few_into_lanes_<s>: the same as below for few elements; returns how many it has moved: all or none. few_from_lanes_<s>: the reverse. */
+static inline int64_t few_into_lanes_f32(int64_t n, float *to, const float *from, int64_t matrix)
+{
+#ifdef OLY_HAS_VECTOR_TRANSPOSE
+    for (int64_t e = 0; e < n && n <= FEW_IN_LANES; e += 4)
+        transpose_16_to_4(n - e < 4 ? (int)(n - e) : 4, to + e * TOGETHER, TOGETHER, from + e, matrix);
+    return n <= FEW_IN_LANES ? n : 0;
+#else
+    (void)n, (void)to, (void)from, (void)matrix;
+    return 0;
+#endif
+}
+static inline int64_t few_from_lanes_f32(int64_t n, float *to, int64_t matrix, const float *from)
+{
+#ifdef OLY_HAS_VECTOR_TRANSPOSE
+    for (int64_t e = 0; e < n && n <= FEW_IN_LANES; e += 4)
+        transpose_4_to_16(n - e < 4 ? (int)(n - e) : 4, to + e, matrix, from + e * TOGETHER, TOGETHER);
+    return n <= FEW_IN_LANES ? n : 0;
+#else
+    (void)n, (void)to, (void)matrix, (void)from;
+    return 0;
+#endif
+}
+#define few_into_lanes_f64(n, to, from, matrix) 0
+#define few_from_lanes_f64(n, to, matrix, from) 0
+
 /* dense_into_lanes_<s>: elements that follow each other in each matrix: to[e * TOGETHER + product] = from[product * matrix + e].
  * lanes_into_dense_<s>: the reverse; may read the 15 elements of each lane behind those.
  * `block` transposes side x side elements in registers, as `bits`. */
@@ -22,7 +51,8 @@ static bool is_together(const oly_gemm_task *t)
 #define OLY_LANES(s, T, side, block, bits)                                                                             \
     static void dense_into_lanes_##s(int64_t n, T *to, const T *from, int64_t matrix)                                  \
     {                                                                                                                  \
-        for (int64_t e = 0; e < n; e += (side))                                                                        \
+        int64_t e = few_into_lanes_##s(n, to, from, matrix);                                                           \
+        for (; e < n; e += (side))                                                                                     \
             for (int q = 0; q < TOGETHER; q += (side))                                                                 \
                 block(n - e < (side) ? (int)(n - e) : (side), (bits *)(to + e * TOGETHER + q), TOGETHER,               \
                       (const bits *)(from + q * matrix + e), matrix);                                                  \
@@ -34,6 +64,7 @@ static bool is_together(const oly_gemm_task *t)
         for (; e + (side) <= n; e += (side))                                                                           \
             for (int q = 0; q < TOGETHER; q += (side))                                                                 \
                 block(side, (bits *)(to + q * matrix + e), matrix, (const bits *)(from + e * TOGETHER + q), TOGETHER); \
+        e += few_from_lanes_##s(n - e, to + e, matrix, from + e * TOGETHER);                                           \
         if (e == n)                                                                                                    \
             return;                                                                                                    \
         for (int q = 0; q < TOGETHER; q += (side))                                                                     \
@@ -65,6 +96,8 @@ OLY_LANES(f64, double, 8, transpose_8x8, uint64_t)
     static void into_lanes_##s(int64_t rows, int64_t columns, T *to, const T *from, int64_t matrix, int64_t row,       \
                                int64_t column)                                                                         \
     {                                                                                                                  \
+        if (columns == 1 && row == 1) /* a column in order */                                                          \
+            column = 1;                                                                                                \
         if (column == 1 && row == columns) {                                                                           \
             columns *= rows;                                                                                           \
             rows = 1;                                                                                                  \
@@ -79,6 +112,30 @@ OLY_LANES(f64, double, 8, transpose_8x8, uint64_t)
                     to[j * TOGETHER + q] = from[q * matrix + j * column];                                              \
         }                                                                                                              \
     }                                                                                                                  \
+    /* Sums of k products, in registers where k is known to compilers. */                                              \
+    static inline                                                                                                      \
+        __attribute__((always_inline)) void line_of_##s(int64_t k, int64_t n, T *z, const T *x, const T *y, T begin)   \
+    {                                                                                                                  \
+        T sum[TOGETHER];                                                                                               \
+        for (int q = 0; q < TOGETHER; q++)                                                                             \
+            sum[q] = begin;                                                                                            \
+        _Pragma("GCC unroll 8") for (int64_t l = 0; l < k; l++) for (int q = 0; q < TOGETHER; q++) sum[q] =            \
+            MADD(sum[q], x[l * TOGETHER + q], y[l * n * TOGETHER + q]);                                                \
+        for (int q = 0; q < TOGETHER; q++)                                                                             \
+            z[q] = sum[q];                                                                                             \
+    }                                                                                                                  \
+    static void line_by_column_##s(int64_t k, int64_t n, T *z, const T *x, const T *y, T begin)                        \
+    {                                                                                                                  \
+        switch (k) {                                                                                                   \
+        case 1: line_of_##s(1, n, z, x, y, begin); return;                                                             \
+        case 2: line_of_##s(2, n, z, x, y, begin); return;                                                             \
+        case 3: line_of_##s(3, n, z, x, y, begin); return;                                                             \
+        case 4: line_of_##s(4, n, z, x, y, begin); return;                                                             \
+        case 5: line_of_##s(5, n, z, x, y, begin); return;                                                             \
+        case 6: line_of_##s(6, n, z, x, y, begin); return;                                                             \
+        default: line_of_##s(k, n, z, x, y, begin);                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
     static void products_together_##s(const oly_gemm_task *t, const T *a, const T *b, T *c)                            \
     {                                                                                                                  \
         T x[TOGETHER_MOST * TOGETHER] __attribute__((aligned(64)));                                                    \
@@ -88,16 +145,9 @@ OLY_LANES(f64, double, 8, transpose_8x8, uint64_t)
         into_lanes_##s(t->m, t->k, x, a, t->a_batch, t->a_row, t->a_column);                                           \
         into_lanes_##s(t->k, t->n, y, b, t->b_batch, t->b_row, t->b_column);                                           \
         for (int64_t i = 0; i < t->m; i++)                                                                             \
-            for (int64_t j = 0; j < t->n; j++) {                                                                       \
-                const T *of_a = x + i * t->k * TOGETHER, *of_b = y + j * TOGETHER;                                     \
-                T sum[TOGETHER];                                                                                       \
-                for (int q = 0; q < TOGETHER; q++)                                                                     \
-                    sum[q] = begin;                                                                                    \
-                for (int64_t l = 0; l < t->k; l++, of_a += TOGETHER, of_b += t->n * TOGETHER)                          \
-                    for (int q = 0; q < TOGETHER; q++)                                                                 \
-                        sum[q] = MADD(sum[q], of_a[q], of_b[q]);                                                       \
-                memcpy(z + (i * t->n + j) * TOGETHER, sum, sizeof sum);                                                \
-            }                                                                                                          \
+            for (int64_t j = 0; j < t->n; j++)                                                                         \
+                line_by_column_##s(t->k, t->n, z + (i * t->n + j) * TOGETHER, x + i * t->k * TOGETHER,                 \
+                                   y + j * TOGETHER, begin);                                                           \
         if (t->c_row == t->n)                                                                                          \
             lanes_into_dense_##s(t->m * t->n, c, t->c_batch, z);                                                       \
         else                                                                                                           \

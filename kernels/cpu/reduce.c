@@ -47,7 +47,7 @@ typedef struct reduction {
     oly_tile_function *narrow; /* of results; NULL if a second phase follows */
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
-    void (*rows)(int64_t, int64_t, int64_t, void *, const void *, int64_t, int64_t);
+    void (*rows)(int64_t, int64_t, int64_t, void *, const void *, int64_t, int64_t, bool);
     void (*chain)(int64_t, void *, const void *);
     void (*lanes)(int64_t, void *, const void *, int64_t);
     void (*folded)(int64_t, void *, const void *);
@@ -351,7 +351,7 @@ static int64_t chain_of_narrow_rows(const reduction *r, const dims *sequence, in
         groups = groups < most || most == 0 ? groups : most;
     }
     r->rows(n, rows, groups, out, r->in + (offset_at(sequence, begin) + offset_at(kept, first)) * r->bytes, width,
-            kept->rank > 1 ? kept->stride[kept->rank - 2] : 0);
+            kept->rank > 1 ? kept->stride[kept->rank - 2] : 0, false);
     return groups * n;
 }
 

@@ -50,18 +50,61 @@ static inline void transpose_16(int columns, uint32_t *to, int64_t to_row, const
     for (int r = 0; r < 16; r++)
         x[r] = _mm512_maskz_loadu_ps(some, from + r * from_row);
     transpose_vectors(x);
-    if (columns == 16) {
-#pragma GCC unroll 16
-        for (int c = 0; c < 16; c++)
-            _mm512_storeu_ps(to + c * to_row, x[c]);
-        return;
-    }
-    float all[16][16];
 #pragma GCC unroll 16
     for (int c = 0; c < 16; c++)
-        _mm512_storeu_ps(all[c], x[c]);
-    for (int c = 0; c < columns; c++)
-        _mm512_storeu_ps(to + c * to_row, _mm512_loadu_ps(all[c]));
+        if (c < columns)
+            _mm512_storeu_ps(to + c * to_row, x[c]);
+}
+
+/* Four vectors of which lane b of the k-th is row 4 b + k: the columns. Columns give back rows so. */
+static inline __attribute__((always_inline)) void transpose_fours(__m512 x[4])
+{
+    const __m512 low = _mm512_unpacklo_ps(x[0], x[1]), high = _mm512_unpackhi_ps(x[0], x[1]);
+    const __m512 low2 = _mm512_unpacklo_ps(x[2], x[3]), high2 = _mm512_unpackhi_ps(x[2], x[3]);
+#define PAIRS(half, a, b) _mm512_castpd_ps(_mm512_unpack##half##_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+    x[0] = PAIRS(lo, low, low2);
+    x[1] = PAIRS(hi, low, low2);
+    x[2] = PAIRS(lo, high, high2);
+    x[3] = PAIRS(hi, high, high2);
+#undef PAIRS
+}
+
+/* transpose_16 for at most 4 columns, and back: 16 rows of at most 4 elements of `from`, each column of 16 elements. */
+static inline void transpose_16_to_4(int columns, float *to, int64_t to_row, const float *from, int64_t from_row)
+{
+    __m512 x[4];
+    const __mmask8 some = (__mmask8)(0xf >> (4 - columns));
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        __m128 row[4];
+#pragma GCC unroll 4
+        for (int b = 0; b < 4; b++)
+            row[b] = _mm_maskz_loadu_ps(some, from + (4 * b + k) * from_row);
+        x[k] =
+            _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_insertf128_ps(_mm256_castps128_ps256(row[0]), row[1], 1)),
+                               _mm256_insertf128_ps(_mm256_castps128_ps256(row[2]), row[3], 1), 1);
+    }
+    transpose_fours(x);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++)
+        if (c < columns)
+            _mm512_storeu_ps(to + c * to_row, x[c]);
+}
+static inline void transpose_4_to_16(int columns, float *to, int64_t to_row, const float *from, int64_t from_row)
+{
+    __m512 x[4];
+    const __mmask8 some = (__mmask8)(0xf >> (4 - columns));
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++)
+        x[c] = _mm512_loadu_ps(from + (c < columns ? c : 0) * from_row);
+    transpose_fours(x);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+        _mm_mask_storeu_ps(to + k * to_row, some, _mm512_castps512_ps128(x[k]));
+        _mm_mask_storeu_ps(to + (4 + k) * to_row, some, _mm512_extractf32x4_ps(x[k], 1));
+        _mm_mask_storeu_ps(to + (8 + k) * to_row, some, _mm512_extractf32x4_ps(x[k], 2));
+        _mm_mask_storeu_ps(to + (12 + k) * to_row, some, _mm512_extractf32x4_ps(x[k], 3));
+    }
 }
 
 /* The same for 8 rows and at most 8 columns of 8-byte elements. */

@@ -27,33 +27,119 @@ static void line(const oly_slide *s, int bytes, const int64_t *tap, int64_t firs
     }
 }
 
+/* What all lines need. */
+typedef struct windowed {
+    const oly_local_task *t;
+    oly_slide s;
+    oly_combiner combiner;
+    int bytes;
+    pair identity;
+} windowed;
+
+/* Positions [first, first + n) of a line, strip by strip: each tap's elements are copied first. x: NULL if the operand's part is empty. */
+static void run_strips(const windowed *w, const char *x, int64_t first, int64_t n, char *to)
+{
+    pair seen[STRIP];
+    for (int64_t done = 0, length; done < n; done += length, to += length * w->bytes) {
+        length = n - done < STRIP ? n - done : STRIP;
+        for (int64_t number = 0; number < w->s.taps; number++) {
+            int64_t tap[OLY_MAX_WINDOW] = {0};
+            oly_slide_indexes(&w->s, w->s.size, number, tap);
+            line(&w->s, w->bytes, tap, first + done, length, x, &w->identity, number ? (void *)seen : (void *)to);
+            if (number)
+                OLY_ISA_NAME(oly_combiners).pair[w->combiner][w->t->out.dtype](length, to, to, seen);
+        }
+        if (w->s.taps == 0)
+            oly_combine_identity(w->combiner, w->t->out.dtype, to, length);
+    }
+}
+
+/* -- windows over channels -------------------------------------------------------------------------------------------------------- */
+
+enum { FEWEST_CHANNELS = 4 };
+
+/* Are the elements of the last dimension combined with none of it, as channels that come last? Then all of a place's are read where they are. */
+static bool are_channels(const windowed *w)
+{
+    const oly_slide *s = &w->s;
+    const int last = s->rank - 1;
+    if (last < 1 || s->taps == 0 || s->size[last] != 1 || s->stride[last] != 1 || s->lo[last] != 0 ||
+        s->step[last] != 1 || s->extent[last] < FEWEST_CHANNELS || s->begin[last] > s->origin[last] ||
+        s->end[last] < s->origin[last] + s->extent[last])
+        return false;
+    for (int d = 0; d < s->rank; d++)
+        if (s->base_dilation[d] != 1)
+            return false;
+    return OLY_ISA_NAME(oly_combiners).rows[w->combiner][w->t->out.dtype] != NULL;
+}
+
+/* Do all taps of positions [place, place + n) of dimension d read elements of the operand's part? *offset: the first one's. */
+static bool all_inside(const oly_slide *s, int d, int64_t place, int64_t n, int64_t *offset)
+{
+    const int64_t at = (s->origin[d] + place) * s->stride[d] - s->lo[d];
+    *offset += (at - s->begin[d]) * s->step[d];
+    return at >= s->begin[d] && at + (n - 1) * s->stride[d] + (s->size[d] - 1) * s->dilation[d] < s->end[d];
+}
+
+/* Row `number` of the places before the channels. Next to padding by strips. */
+static void run_channels(const windowed *w, const char *x, int64_t number, char *to)
+{
+    const oly_slide *s = &w->s;
+    const int row = s->rank - 2;
+    const int64_t channels = s->extent[row + 1], places = s->extent[row];
+    int64_t place[OLY_MAX_WINDOW] = {0}, tap[OLY_MAX_WINDOW] = {0}, rows = 1, rest = number,
+            offset = s->origin[row + 1] - s->begin[row + 1];
+    bool inside = x != NULL;
+    for (int d = row - 1; d >= 0; d--) {
+        place[d] = rest % s->extent[d];
+        rest /= s->extent[d];
+        rows *= s->size[d];
+        inside = all_inside(s, d, place[d], 1, &offset) && inside;
+    }
+    if (!all_inside(s, row, 0, places, &offset) || !inside) {
+        run_strips(w, x, number * places * channels, places * channels, to);
+        return;
+    }
+    for (int64_t k = 0; k < rows; k++) {
+        int64_t from = offset;
+        for (int d = 0; d < row; d++)
+            from += tap[d] * s->dilation[d] * s->step[d];
+        OLY_ISA_NAME(oly_combiners)
+            .rows[w->combiner][w->t->out.dtype](channels, s->size[row], places, to, x + from * w->bytes,
+                                                s->dilation[row] * s->step[row], s->stride[row] * s->step[row], k > 0);
+        for (int d = row - 1; d >= 0 && ++tap[d] == s->size[d]; d--)
+            tap[d] = 0;
+    }
+}
+
 void OLY_ISA_NAME(oly_window_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
     (void)scratch, (void)phase;
     static const oly_combiner combiners[] = {OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MAX, OLY_COMBINE_MIN};
-    oly_combiner c = combiners[t->op - OLY_LOCAL_WINDOW_SUM];
-    oly_slide s = oly_slide_of(t);
-    int bytes = oly_element_bytes[t->out.dtype], outer = t->out.rank - (int)t->window->rank;
-    pair seen[STRIP], identity;
-    int64_t strips = (s.places + STRIP - 1) / STRIP, lines = strips;
-    oly_combine_identity(c, t->out.dtype, &identity, 1);
+    windowed w = {.t = t,
+                  .s = oly_slide_of(t),
+                  .combiner = combiners[t->op - OLY_LOCAL_WINDOW_SUM],
+                  .bytes = oly_element_bytes[t->out.dtype]};
+    const int outer = t->out.rank - (int)t->window->rank, last = w.s.rank - 1;
+    if (w.s.places == 0)
+        return;
+    oly_combine_identity(w.combiner, t->out.dtype, &w.identity, 1);
+    int64_t lines = 1;
     for (int d = 0; d < outer; d++)
         lines *= t->out.extent[d];
-    for (int64_t k = lines * chunk / n_chunks; k < lines * (chunk + 1) / n_chunks; k++) {
-        int64_t first = k % strips * STRIP, n = s.places - first < STRIP ? s.places - first : STRIP, rest = k / strips;
-        char *to = (char *)out + (rest * s.places + first) * bytes;
+    const int64_t rows = last > 0 ? w.s.places / w.s.extent[last] / w.s.extent[last - 1] : 0;
+    const bool channels = are_channels(&w) && lines * rows >= n_chunks;
+    const int64_t strips = channels ? rows : (w.s.places + STRIP - 1) / STRIP, pieces = lines * strips;
+    for (int64_t k = pieces * chunk / n_chunks; k < pieces * (chunk + 1) / n_chunks; k++) {
+        const int64_t number = k / strips, strip = k % strips, first = strip * (channels ? w.s.places / rows : STRIP);
+        char *to = (char *)out + (number * w.s.places + first) * w.bytes;
         const char *x = in[0];
         if (x)
-            x += oly_local_offset(outer, t->out.extent, t->in[0].stride, -1, rest) * bytes;
-        for (int64_t number = 0; number < s.taps; number++) {
-            int64_t tap[OLY_MAX_WINDOW] = {0};
-            oly_slide_indexes(&s, s.size, number, tap);
-            line(&s, bytes, tap, first, n, x, &identity, number ? (void *)seen : (void *)to);
-            if (number)
-                OLY_ISA_NAME(oly_combiners).pair[c][t->out.dtype](n, to, to, seen);
-        }
-        if (s.taps == 0)
-            oly_combine_identity(c, t->out.dtype, to, n);
+            x += oly_local_offset(outer, t->out.extent, t->in[0].stride, -1, number) * w.bytes;
+        if (channels)
+            run_channels(&w, x, strip, to);
+        else
+            run_strips(&w, x, first, w.s.places - first < STRIP ? w.s.places - first : STRIP, to);
     }
 }

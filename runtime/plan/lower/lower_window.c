@@ -41,7 +41,7 @@ static const oly_sliding_window *window_at(const oly_sliding *s, const oly_box *
     return w;
 }
 
-static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_local_work *work)
+static oly_status fill_device(const oly_sliding *s, int device, int slot, int scratch, oly_local_work *work)
 {
     const oly_node *n = s->node;
     oly_planner *p = s->p;
@@ -72,6 +72,11 @@ static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_lo
     work->in = in;
     work->out_base = oly_cell(p->plan, device, slot);
     work->has_work = oly_box_count(&out) > 0;
+    oly_slot *room = &p->plan->slots[scratch];
+    room->device_bytes[device] = oly_local_scratch(&work->task);
+    room->bytes = room->device_bytes[device] > room->bytes ? room->device_bytes[device] : room->bytes;
+    if (room->device_bytes[device])
+        work->scratch_base = oly_cell(p->plan, device, scratch);
     return OLY_OK;
 }
 
@@ -80,10 +85,12 @@ static oly_status add_step(oly_sliding *s)
     oly_planner *p = s->p;
     int slot = oly_value_of(s->f, s->node)->slot;
     oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
-    OLY_PLAN_CHECK(work);
+    int scratch = oly_slot_new(p, NULL, 0);
+    OLY_PLAN_CHECK(scratch >= 0 ? work : NULL);
+    p->plan->slots[scratch].block = s->f->block;
     double total = 0;
     for (int d = 0; d < p->plan->n_devices; d++) {
-        OLY_TRY(fill_device(s, d, slot, &work[d]));
+        OLY_TRY(fill_device(s, d, slot, scratch, &work[d]));
         total += work[d].in ? oly_local_work_of(&work[d].task) : 0;
     }
     for (int k = 0; k < s->node->n_in; k++)
@@ -98,6 +105,7 @@ static oly_status add_step(oly_sliding *s)
     const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
     if (choice && choice->differs)
         step->detail = oly_choice_text(p, s->node, 1, choice);
+    oly_slot_use(p, scratch);
     oly_slot_use(p, slot);
     return OLY_OK;
 }

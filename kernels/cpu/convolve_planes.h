@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Convolutions with steps of one in every dimension, as most are: the features of a strip of the operand are copied once, with the padding around
+ * them, so that each tap reads them at a fixed distance from the result's position, counted through the padded strip; the few positions between rows
+ * are computed and not written. Compared with a matrix of what every tap reads, a ninth of the copies for 3 x 3 taps. Sums are in the order of convolve.c,
+ * DEPTH products at a time, so bits are the same. For convolve.c alone; empty where the instruction set has no such vectors. */
+#ifndef OLY_CPU_CONVOLVE_PLANES_H
+#define OLY_CPU_CONVOLVE_PLANES_H
+#include "cpu/convolve_block.h"
+#include "cpu/gemm_real_tiles.h"
+#include "cpu/transpose.h"
+
+#ifdef OLY_HAS_TILES
+enum {
+    PLANE_BYTES = 1 << 18,      /* of a strip with its padding: they stay in the second cache; */
+    PLANE_MOST_BYTES = 1 << 19, /* where so few rows would fit that they are read several times */
+    PLANE_PLACES = 16384,       /* at most, counted through a strip */
+    PLANE_DEPTH = 8192,         /* products of a sum, at most */
+    PLANE_FEATURES = 8,         /* of the result in a group, at least */
+    PLANE_ROW = 4,              /* elements of a row of the result, at least */
+    PLANE_SLACK = 64            /* elements behind a strip that vectors may read */
+};
+
+/* How a convolution falls into strips: some rows of the first dimension of the window. */
+typedef struct planes {
+    int64_t features, depth;
+    int64_t rows, strips;           /* of the result, in one strip at most; strips */
+    int64_t pitch[OLY_MAX_WINDOW];  /* of the padded strip's dimensions */
+    int64_t padded[OLY_MAX_WINDOW]; /* their extents, of a strip with most rows */
+    int64_t shared;                 /* elements of padding that a row has in common with the next one */
+    int64_t feature;                /* elements between features in it */
+    int32_t seen[PLANE_DEPTH];      /* where each product's operand is, relative to the result's position */
+    int64_t kernel[PLANE_DEPTH];    /* and its element of the kernel, relative to the row */
+} planes;
+
+/* Elements of padding that the rows of the last dimension share with the next ones: zeros on both sides of what is read. */
+static int64_t shared_padding(const oly_slide *s)
+{
+    const int last = s->rank - 1;
+    const int64_t first = s->origin[last] - s->lo[last], reach = (s->size[last] - 1) * s->dilation[last];
+    int64_t low = s->begin[last] - first, high = first + s->extent[last] + reach - s->end[last];
+    low = low < high ? low : high;
+    return last == 0 || low < 0 ? 0 : low < reach ? low : reach;
+}
+
+/* Rows of the first dimension that fit into so many elements with those around them. */
+static int64_t rows_that_fit(const planes *p, int64_t elements, int64_t row, int64_t more)
+{
+    const int64_t fit = (elements / p->features - p->shared) / row - more, most = PLANE_PLACES / row;
+    return fit < most ? fit : most;
+}
+
+/* false: the convolution is not of this form, or other ways take less time. */
+static bool are_planes(const block *b, planes *p)
+{
+    const oly_local_task *t = b->t;
+    const oly_slide *s = &b->slide;
+    const int64_t size = oly_element_bytes[t->out.dtype], groups = t->window->groups * t->window->batch_groups;
+    int64_t places = 1, computed = 1;
+    if ((t->out.dtype != OLY_FLOAT32 && t->out.dtype != OLY_FLOAT64) || s->places == 0 || b->depth == 0 ||
+        b->depth > PLANE_DEPTH || s->taps == 1 || s->extent[s->rank - 1] < PLANE_ROW ||
+        t->out.size[1] / groups < PLANE_FEATURES)
+        return false;
+    p->features = t->in[1].extent[1];
+    p->depth = b->depth;
+    p->shared = shared_padding(s);
+    for (int d = s->rank - 1; d >= 0; d--) {
+        if (s->stride[d] != 1 || s->base_dilation[d] != 1)
+            return false;
+        p->pitch[d] = computed;
+        p->padded[d] = s->extent[d] + (s->size[d] - 1) * s->dilation[d];
+        if (d > 0) {
+            computed *= p->padded[d] - (d == s->rank - 1 ? p->shared : 0);
+            places *= s->extent[d];
+        }
+        if (computed > PLANE_PLACES)
+            return false;
+    }
+    const int64_t more = p->padded[0] - s->extent[0];
+    int64_t most = rows_that_fit(p, PLANE_BYTES / size - PLANE_SLACK, computed, more);
+    if (most < s->extent[0] && most < 2 * more)
+        most = rows_that_fit(p, PLANE_MOST_BYTES / size - PLANE_SLACK, computed, more);
+    if (most < 1 || (most < s->extent[0] && most < more) || 4 * computed > 5 * places) /* the last: mostly padding */
+        return false;
+    most = most < s->extent[0] ? most : s->extent[0];
+    p->strips = (s->extent[0] + most - 1) / most;
+    p->rows = (s->extent[0] + p->strips - 1) / p->strips;
+    p->padded[0] = p->rows + more;
+    p->feature = p->padded[0] * computed + p->shared;
+    return true;
+}
+
+/* Fills the tables of products: features one after the other, all taps of each. */
+static void list_products(const block *b, planes *p)
+{
+    const oly_slide *s = &b->slide;
+    const oly_local_operand *w = &b->t->in[1];
+    const int rank = (int)b->t->window->rank;
+    for (int64_t number = 0; number < s->taps; number++) {
+        int64_t tap[OLY_MAX_WINDOW] = {0}, at = 0, element = 0;
+        oly_slide_indexes(s, s->size, number, tap);
+        for (int d = 0; d < s->rank; d++)
+            at += tap[d] * s->dilation[d] * p->pitch[d];
+        for (int d = 0; d < rank; d++)
+            element += tap[d] * w->stride[2 + d];
+        for (int64_t f = 0; f < p->features; f++) {
+            p->seen[f * s->taps + number] = (int32_t)(f * p->feature + at);
+            p->kernel[f * s->taps + number] = f * w->stride[1] + element;
+        }
+    }
+}
+
+/* The part of a vector of positions that is one row's: the mask of its lanes, and where its lane 0 would be in the result. */
+typedef struct plane_part {
+    uint32_t mask;
+    int32_t at;
+} plane_part;
+typedef struct plane_parts {
+    int vectors;
+    int16_t first[PLANE_PLACES / 4 + 2]; /* of each vector, and the end */
+    plane_part part[PLANE_PLACES / 4 + PLANE_PLACES / PLANE_ROW + 2];
+} plane_parts;
+
+/* rows: of the strip. */
+static void list_parts(const block *b, const planes *p, int64_t rows, int lanes, plane_parts *parts)
+{
+    const oly_slide *s = &b->slide;
+    const int last = s->rank - 1;
+    int64_t extent[OLY_MAX_WINDOW], lines = 1, place[OLY_MAX_WINDOW] = {0};
+    int n = 0, vector = 0;
+    for (int d = 0; d <= last; d++)
+        extent[d] = d == 0 ? rows : s->extent[d];
+    for (int d = 0; d < last; d++)
+        lines *= extent[d];
+    parts->first[0] = 0;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t begin = 0;
+        for (int d = 0; d < last; d++)
+            begin += place[d] * p->pitch[d];
+        for (int64_t k = begin, end = begin + extent[last]; k < end;) {
+            while (vector < k / lanes)
+                parts->first[++vector] = (int16_t)n;
+            const int64_t until = (k / lanes + 1) * lanes < end ? (k / lanes + 1) * lanes : end;
+            parts->part[n++] =
+                (plane_part){TILE_ALL(until - k) << k % lanes, (int32_t)(line * extent[last] + k - begin - k % lanes)};
+            k = until;
+        }
+        for (int d = last - 1; d >= 0 && ++place[d] == extent[d]; d--)
+            place[d] = 0;
+    }
+    parts->first[++vector] = (int16_t)n;
+    parts->vectors = vector;
+}
+
+#define OLY_CONVOLVE_PLANES(s, T, V, M, lanes, SET, LOAD, STORE, MADD)                                                 \
+    /* Copies `rows` rows of the padded strip from row `row` of the result on. x: feature 0 of the operand. */         \
+    static void pad_##s(const block *b, const planes *p, int64_t row, int64_t rows, const T *x, T *strip)              \
+    {                                                                                                                  \
+        const oly_slide *v = &b->slide;                                                                                \
+        const int last = v->rank - 1;                                                                                  \
+        const int64_t feature = b->t->in[0].stride[1], width = p->padded[last], step = v->step[last];                  \
+        int64_t lines = 1, place[OLY_MAX_WINDOW] = {0}, extent[OLY_MAX_WINDOW];                                        \
+        for (int d = 0; d <= last; d++)                                                                                \
+            extent[d] = d == 0 ? rows + p->padded[0] - p->rows : p->padded[d];                                         \
+        for (int d = 0; d < last; d++)                                                                                 \
+            lines *= extent[d];                                                                                        \
+        for (int64_t line = 0; line < lines; line++) {                                                                 \
+            int64_t from = 0, to = 0;                                                                                  \
+            bool seen = true;                                                                                          \
+            for (int d = 0; d < last; d++) {                                                                           \
+                const int64_t at = v->origin[d] + place[d] + (d == 0 ? row : 0) - v->lo[d];                            \
+                seen = seen && at >= v->begin[d] && at < v->end[d];                                                    \
+                from += (at - v->begin[d]) * v->step[d];                                                               \
+                to += place[d] * p->pitch[d];                                                                          \
+            }                                                                                                          \
+            for (int d = last - 1; d >= 0 && ++place[d] == extent[d]; d--)                                             \
+                place[d] = 0;                                                                                          \
+            const int64_t at = v->origin[last] + (last == 0 ? row : 0) - v->lo[last],                                  \
+                          n = last == 0 ? extent[0] : width;                                                           \
+            const int64_t low = seen ? oly_slide_until(at, 1, v->begin[last], n) : n;                                  \
+            const int64_t high = seen ? oly_slide_until(at, 1, v->end[last], n) : n;                                   \
+            T *y = strip + to;                                                                                         \
+            for (int64_t f = 0; f < p->features; f++) {                                                                \
+                memset(y + f * p->feature, 0, sizeof(T) * (size_t)low);                                                \
+                if (high > low && step == 1)                                                                           \
+                    memcpy(y + f * p->feature + low, x + f * feature + from + at + low - v->begin[last],               \
+                           sizeof(T) * (size_t)(high - low));                                                          \
+                if (high >= low)                                                                                       \
+                    memset(y + f * p->feature + high, 0, sizeof(T) * (size_t)(n - high));                              \
+            }                                                                                                          \
+            if (high <= low || step == 1)                                                                              \
+                continue;                                                                                              \
+            const T *of = x + from + (at + low - v->begin[last]) * step;                                               \
+            if (feature == 1)                                                                                          \
+                turn_##s(high - low, p->features, y + low, p->feature, of, step);                                      \
+            else                                                                                                       \
+                for (int64_t f = 0; f < p->features; f++)                                                              \
+                    for (int64_t k = 0; k < high - low; k++)                                                           \
+                        y[f * p->feature + low + k] = of[f * feature + k * step];                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* Vectors from `vector` on, `rows` rows of the result. */                                                         \
+    static inline __attribute__((always_inline)) void plane_tile_##s(                                                  \
+        const int rows, const int vectors, const block *b, const planes *p, const plane_parts *parts, int vector,      \
+        const T *strip, const T *w, T *out)                                                                            \
+    {                                                                                                                  \
+        V total[TILE_ROWS][TILE_VECTORS], sum[TILE_ROWS][TILE_VECTORS], x[TILE_VECTORS];                               \
+        const int64_t row = b->t->in[1].stride[0];                                                                     \
+        const int32_t *seen = p->seen;                                                                                 \
+        const int64_t *kernel = p->kernel;                                                                             \
+        strip += vector * (lanes);                                                                                     \
+        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                         \
+            _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) total[r][v] = SET(0);                            \
+        for (int64_t from = 0; from < p->depth; from += DEPTH) {                                                       \
+            const int64_t end = from + DEPTH < p->depth ? from + DEPTH : p->depth;                                     \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
+                _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) sum[r][v] = SET(0);                          \
+            for (int64_t l = from; l < end; l++) {                                                                     \
+                const T *y = w + kernel[l];                                                                            \
+                _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) x[v] =                                       \
+                    LOAD((M)TILE_ALL(lanes), strip + seen[l] + v * (lanes));                                           \
+                _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                 \
+                {                                                                                                      \
+                    const V z = SET(y[r * row]);                                                                       \
+                    _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) sum[r][v] = MADD(sum[r][v], z, x[v]);    \
+                }                                                                                                      \
+            }                                                                                                          \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
+                _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) total[r][v] =                                \
+                    MADD(sum[r][v], SET(1), total[r][v]);                                                              \
+        }                                                                                                              \
+        _Pragma("GCC unroll 3") for (int v = 0; v < vectors; v++) for (int k = parts->first[vector + v];               \
+                                                                       k < parts->first[vector + v + 1]; k++)          \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                     \
+                STORE(out + r * b->slide.places + parts->part[k].at, (M)parts->part[k].mask, total[r][v]);             \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void plane_rows_##s(                                                  \
+        const int rows, const block *b, const planes *p, const plane_parts *parts, const T *strip, const T *w, T *out) \
+    {                                                                                                                  \
+        int v = 0;                                                                                                     \
+        for (; v + TILE_VECTORS <= parts->vectors; v += TILE_VECTORS)                                                  \
+            plane_tile_##s(rows, TILE_VECTORS, b, p, parts, v, strip, w, out);                                         \
+        if (TILE_VECTORS > 2 && v + 2 <= parts->vectors) {                                                             \
+            plane_tile_##s(rows, 2, b, p, parts, v, strip, w, out);                                                    \
+            v += 2;                                                                                                    \
+        }                                                                                                              \
+        if (v < parts->vectors)                                                                                        \
+            plane_tile_##s(rows, 1, b, p, parts, v, strip, w, out);                                                    \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void planes_whole_##s(const block *b, const planes *p, const plane_parts *parts,  \
+                                                           const T *strip, const T *w, T *out)                         \
+    {                                                                                                                  \
+        plane_rows_##s(TILE_ROWS, b, p, parts, strip, w, out);                                                         \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void planes_one_##s(const block *b, const planes *p, const plane_parts *parts,    \
+                                                         const T *strip, const T *w, T *out)                           \
+    {                                                                                                                  \
+        plane_rows_##s(1, b, p, parts, strip, w, out);                                                                 \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void planes_some_##s(const block *b, const planes *p, const plane_parts *parts,   \
+                                                          const T *strip, const T *w, T *out)                          \
+    {                                                                                                                  \
+        plane_rows_##s(TILE_ROWS / 2, b, p, parts, strip, w, out);                                                     \
+    }                                                                                                                  \
+    /* Rows [b->row, b->row + b->rows) of a strip, out: the first of them in the result. */                            \
+    static void convolve_planes_##s(const block *b, const planes *p, int64_t strip, const T *x, const T *w, T *out)    \
+    {                                                                                                                  \
+        T padded[PLANE_MOST_BYTES / sizeof(T)] __attribute__((aligned(64)));                                           \
+        plane_parts parts;                                                                                             \
+        const int64_t row = strip * p->rows, left = b->slide.extent[0] - row, rows = left < p->rows ? left : p->rows;  \
+        int64_t k = 0;                                                                                                 \
+        if (rows <= 0)                                                                                                 \
+            return;                                                                                                    \
+        pad_##s(b, p, row, rows, x, padded);                                                                           \
+        memset(padded + p->features * p->feature, 0, sizeof(T) * PLANE_SLACK);                                         \
+        list_parts(b, p, rows, (lanes), &parts);                                                                       \
+        out += row * (b->slide.places / b->slide.extent[0]);                                                           \
+        for (; k + TILE_ROWS <= b->rows; k += TILE_ROWS)                                                               \
+            planes_whole_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);          \
+        for (; k + TILE_ROWS / 2 <= b->rows; k += TILE_ROWS / 2)                                                       \
+            planes_some_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);           \
+        for (; k < b->rows; k++)                                                                                       \
+            planes_one_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);            \
+    }
+#ifdef OLY_HAS_LONG_TILES
+OLY_CONVOLVE_PLANES(f32, float, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps,
+                    TILE_FUSED_F32)
+OLY_CONVOLVE_PLANES(f64, double, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd,
+                    TILE_FUSED_F64)
+#else
+OLY_CONVOLVE_PLANES(f32, float, __m256, uint8_t, 8, _mm256_set1_ps, tile_load_f32, tile_store_f32, TILE_FUSED_F32)
+OLY_CONVOLVE_PLANES(f64, double, __m256d, uint8_t, 4, _mm256_set1_pd, tile_load_f64, tile_store_f64, TILE_FUSED_F64)
+#endif
+#endif
+#endif
