@@ -34,8 +34,9 @@
 
 #define LANES        64
 #define ACROSS       64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
-#define MOST_COLUMNS 8 /* of narrow rows, combined in registers, */
-#define TOGETHER     4 /* for several groups of results at once: one alone would wait for each operation */
+#define MOST_COLUMNS 8  /* of narrow rows, combined in registers, */
+#define SLIDING      64 /* results of sliding groups at a time */
+#define TOGETHER     4  /* for several groups of results at once: one alone would wait for each operation */
 
 static inline void fetch(const void *at, int64_t ahead, size_t bytes)
 {
@@ -118,12 +119,32 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         for (; g < groups; g++)                                                                                        \
             name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group, more);                      \
     }                                                                                                                  \
+    /* Single elements of groups that slide along x one by one. */                                                     \
+    static inline __attribute__((always_inline)) void name##_slide_##s(int64_t n, int64_t rows, T *out, const T *x,    \
+                                                                       int64_t stride, bool more)                      \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i += SLIDING, out += SLIDING, x += SLIDING) {                                       \
+            T so_far[SLIDING];                                                                                         \
+            const int count = n - i < SLIDING ? (int)(n - i) : SLIDING;                                                \
+            for (int j = 0; j < count; j++)                                                                            \
+                so_far[j] = more ? out[j] : x[j];                                                                      \
+            for (int64_t k = more ? 0 : 1; k < rows; k++)                                                              \
+                _Pragma("GCC ivdep") for (int j = 0; j < count; j++) so_far[j] =                                       \
+                    op(T, U, so_far[j], x[k * stride + j]);                                                            \
+            for (int j = 0; j < count; j++)                                                                            \
+                out[j] = so_far[j];                                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
     static void name##_rows_##s(int64_t n, int64_t rows, int64_t groups, void *out, const void *px, int64_t stride,    \
                                 int64_t group, bool more)                                                              \
     {                                                                                                                  \
         T *result = out;                                                                                               \
         const T *x = px;                                                                                               \
         int64_t i = 0;                                                                                                 \
+        if (n == 1 && group == 1) {                                                                                    \
+            name##_slide_##s(groups, rows, result, x, stride, more);                                                   \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (; i + MOST_COLUMNS <= n; i += MOST_COLUMNS)                                                               \
             name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group, more);                  \
         if (n - i >= 4) {                                                                                              \

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,4 devices=8  Convolutions of more features and positions than the kernels compute at a time have the values of plain loops: features first
- * and last, strides, dilations, padding of all kinds, groups, large batches with large kernels, float32 and float64, with and without a mesh. CONVOLUTION_SEED=n: of the first. */
+ * and last, strides, dilations, padding of all kinds, groups, large batches with large kernels, many features, wide images, float32 and float64, with and without a
+ * mesh; and so have windows that are reduced. CONVOLUTION_SEED=n: of the first. */
 #include "check.h"
 #include "check_session.h"
+#include <math.h>
 #include <olympus.h>
 
-enum { CONVOLUTIONS = 50, MOST = 1 << 18 };
+enum { CONVOLUTIONS = 80, WINDOWS = 250, MOST = 1 << 18 };
 static uint64_t seed;
 static double image[MOST], kernels[MOST], right[MOST], got[MOST];
 
@@ -28,17 +30,21 @@ static convolution drawn(void)
     convolution c;
     do {
         c = (convolution){.batch = 1 + draw(3), .groups = draw(4) ? 1 : 2, .in = 1 + draw(40), .out = 1 + draw(80)};
-        bool many = draw(3) == 0;
+        bool many = draw(3) == 0, deep = !many && draw(4) == 0, wide = !many && !deep && draw(4) == 0;
         if (many)
             c.batch = 10 + draw(60), c.in = 1 + draw(4), c.groups = 1;
+        if (deep)
+            c.in = 100 + draw(300), c.out = 1 + draw(20), c.batch = 1;
+        if (wide)
+            c.in = 1 + draw(3), c.out = 6 + draw(12), c.batch = 1;
         c.last = draw(2), c.double_precision = draw(4) == 0;
         for (int d = 0; d < 2; d++) {
-            c.size[d] = 1 + draw(d == 0 ? 12 : 40);
+            c.size[d] = 1 + draw(d == 0 ? 12 : deep ? 20 : wide ? 1500 : 40);
             c.window[d] = 1 + draw(4);
             c.stride[d] = draw(3) ? 1 : 1 + draw(3);
             c.apart[d] = draw(4) ? 1 : 1 + draw(3);
             c.gaps[d] = draw(6) ? 1 : 2;
-            c.lo[d] = draw(3), c.hi[d] = draw(3);
+            c.lo[d] = draw(draw(4) ? 3 : 7), c.hi[d] = draw(draw(4) ? 3 : 7);
             if (many) { /* a kernel almost as large as the image, as for derivatives */
                 c.gaps[d] = 1;
                 int64_t most = (c.size[d] + c.lo[d] + c.hi[d] - 1) / c.apart[d] + 1;
@@ -147,9 +153,75 @@ static void have_the_values_of_plain_loops(void **state)
         }
 }
 
+/* -- reduced windows ------------------------------------------------------------------------------------------------------------- */
+
+static double reduced_by_hand(const convolution *c, bool largest, int64_t b, int64_t f, int64_t y, int64_t x)
+{
+    double all = largest ? -INFINITY : 0;
+    for (int64_t v = 0; v < c->window[0]; v++)
+        for (int64_t u = 0; u < c->window[1]; u++) {
+            int64_t row = under(c, 0, y, v), column = under(c, 1, x, u);
+            if (row < 0 || column < 0)
+                continue;
+            double element = image[at(c->last, c->in, c->size, b, f, row, column)];
+            all = !largest ? all + element : element > all ? element : all;
+        }
+    return all;
+}
+
+static void check_window(const convolution *c, bool largest, oly_mesh mesh)
+{
+    static const char *const specs[] = {"x, None, None, None", "None, None, x, None", "None, x, None, None",
+                                        "None, None, None, x"};
+    oly_sharding s = mesh ? oly_named(mesh, specs[draw(4)]) : NULL;
+    const int first = c->last ? 1 : 2;
+    int64_t window[4] = {1, 1, 1, 1}, stride[4] = {1, 1, 1, 1}, apart[4] = {1, 1, 1, 1}, gaps[4] = {1, 1, 1, 1},
+            padding[8] = {0};
+    oly_array x = c->last ? filled(image, c, c->batch, c->size[0], c->size[1], c->in, s)
+                          : filled(image, c, c->batch, c->in, c->size[0], c->size[1], s);
+    for (int d = 0; d < 2; d++) {
+        window[first + d] = c->window[d], stride[first + d] = c->stride[d], apart[first + d] = c->apart[d];
+        gaps[first + d] = c->gaps[d], padding[2 * (first + d)] = c->lo[d], padding[2 * (first + d) + 1] = c->hi[d];
+    }
+    oly_array y =
+        oly_reduce_window(x, largest ? "max" : "sum", .n_list = 4, .window_list = window, .stride_list = stride,
+                          .padding_list = padding, .base_dilation_list = gaps, .window_dilation_list = apart);
+    int64_t n = c->batch * c->in * c->places[0] * c->places[1];
+    assert_int_equal(oly_size(y), n);
+    assert_int_equal(oly_process_allgather(oly_astype(y, OLY_FLOAT64), got, (size_t)n * sizeof *got), OLY_OK);
+    for (int64_t b = 0; b < c->batch; b++)
+        for (int64_t f = 0; f < c->in; f++)
+            for (int64_t v = 0; v < c->places[0]; v++)
+                for (int64_t u = 0; u < c->places[1]; u++) {
+                    double value = got[at(c->last, c->in, c->places, b, f, v, u)],
+                           by_loops = reduced_by_hand(c, largest, b, f, v, u);
+                    if (value != by_loops)
+                        fail_msg("[%d, %d, %d, %d] is %g instead of %g", (int)b, (int)f, (int)v, (int)u, value,
+                                 by_loops);
+                }
+}
+
+static void windows_have_the_values_of_plain_loops(void **state)
+{
+    const char *first = getenv("CONVOLUTION_SEED");
+    oly_mesh mesh = oly_make_mesh("x=8");
+    (void)state;
+    for (int k = 0; k < WINDOWS; k++)
+        OLY_SCOPE
+        {
+            seed = (first ? strtoull(first, NULL, 10) : 1000) + (uint64_t)k;
+            draw(2);
+            convolution c = drawn();
+            c.groups = 1;
+            if (c.batch * c.in * c.places[0] * c.places[1] <= MOST)
+                check_window(&c, draw(2), k % 3 ? mesh : NULL);
+        }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(have_the_values_of_plain_loops, check_start_wide, check_finish)};
+        cmocka_unit_test_setup_teardown(have_the_values_of_plain_loops, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(windows_have_the_values_of_plain_loops, check_start_wide, check_finish)};
     return CHECK_MAIN(tests);
 }
