@@ -81,7 +81,9 @@ double oly_cost_step(const oly_plan *plan, const oly_step *s)
     case OLY_STEP_CALL:
         return larger(oly_cost_operations(of_a_device(plan, s->work)),
                       oly_cost_memory(of_a_device(plan, s->call.bytes)));
-    case OLY_STEP_LOCAL: return larger(oly_cost_operations(of_a_device(plan, s->work)), 0);
+    case OLY_STEP_LOCAL:
+        return s->node && s->node->op == OLY_OP_conv ? oly_cost_gemm(dtype, of_a_device(plan, s->work))
+                                                     : oly_cost_operations(of_a_device(plan, s->work));
     case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_cost(plan, s->loop.body);
     case OLY_STEP_BRANCH:
         for (int k = 0; k < s->branch.n; k++)

@@ -41,7 +41,7 @@ static const oly_sliding_window *window_at(const oly_sliding *s, const oly_box *
     return w;
 }
 
-static oly_status fill_device(const oly_sliding *s, int device, int slot, int scratch, oly_local_work *work)
+static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_local_work *work)
 {
     const oly_node *n = s->node;
     oly_planner *p = s->p;
@@ -72,29 +72,46 @@ static oly_status fill_device(const oly_sliding *s, int device, int slot, int sc
     work->in = in;
     work->out_base = oly_cell(p->plan, device, slot);
     work->has_work = oly_box_count(&out) > 0;
-    oly_slot *room = &p->plan->slots[scratch];
-    room->device_bytes[device] = oly_local_scratch(&work->task);
-    room->bytes = room->device_bytes[device] > room->bytes ? room->device_bytes[device] : room->bytes;
-    if (room->device_bytes[device])
-        work->scratch_base = oly_cell(p->plan, device, scratch);
+    return OLY_OK;
+}
+
+/* Scratch memory, where devices need some: in *slot, else -1. */
+static oly_status give_scratch(oly_sliding *s, oly_local_work *work, int *slot)
+{
+    oly_planner *p = s->p;
+    int scratch = -1;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        const size_t bytes = work[d].in ? oly_local_scratch(&work[d].task) : 0;
+        if (bytes == 0)
+            continue;
+        if (scratch < 0) {
+            scratch = oly_slot_new(p, NULL, 0);
+            OLY_PLAN_CHECK(scratch >= 0 ? work : NULL);
+            p->plan->slots[scratch].block = s->f->block;
+        }
+        oly_slot *room = &p->plan->slots[scratch];
+        room->device_bytes[d] = bytes;
+        room->bytes = bytes > room->bytes ? bytes : room->bytes;
+        work[d].scratch_base = oly_cell(p->plan, d, scratch);
+    }
+    *slot = scratch;
     return OLY_OK;
 }
 
 static oly_status add_step(oly_sliding *s)
 {
     oly_planner *p = s->p;
-    int slot = oly_value_of(s->f, s->node)->slot;
+    int slot = oly_value_of(s->f, s->node)->slot, scratch;
     oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
-    int scratch = oly_slot_new(p, NULL, 0);
-    OLY_PLAN_CHECK(scratch >= 0 ? work : NULL);
-    p->plan->slots[scratch].block = s->f->block;
+    OLY_PLAN_CHECK(work);
     double total = 0;
     for (int d = 0; d < p->plan->n_devices; d++) {
-        OLY_TRY(fill_device(s, d, slot, scratch, &work[d]));
+        OLY_TRY(fill_device(s, d, slot, &work[d]));
         total += work[d].in ? oly_local_work_of(&work[d].task) : 0;
     }
     for (int k = 0; k < s->node->n_in; k++)
         oly_reading_use(p, &s->reading[k]);
+    OLY_TRY(give_scratch(s, work, &scratch));
     oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
     OLY_PLAN_CHECK(step);
     step->local.device = work;
