@@ -53,7 +53,9 @@ typedef struct run {
     int64_t n_tiles, together; /* tiles along `across` that are computed one after the other */
     int across;                /* the dimension beside the innermost one in which operands are dense; -1 */
     bool blocks;               /* tiles are blocks, not rows */
-    operand *operands;         /* loads, stores, iotas */
+    bool
+        by_rows; /* blocks across of a single operation: it runs row by row, so that what is dense along rows is not copied */
+    operand *operands; /* loads, stores, iotas */
     step *steps;
     int n_slots, slot_size;             /* size: largest element kept in a slot */
     const char *at[OLY_TILE_REGISTERS]; /* where each register's value is */
@@ -205,10 +207,19 @@ static int64_t line_across(const run *r, int along)
     return line < SHORT_LINE ? SHORT_LINE : line;
 }
 
+/* Is there one operation, and is its result dense along rows? */
+static bool runs_by_rows(const run *r)
+{
+    return r->program->n_instructions == 1 && r->n_stores == 1 && r->steps[0].call.function != NULL &&
+           r->steps[0].kind == VECTOR && r->operands[r->n_loads].reg == r->steps[0].out &&
+           r->operands[r->n_loads].stride[r->rank - 1] == 1;
+}
+
 static void cut_into_tiles(run *r, int64_t most)
 {
     int along = -1;
     r->across = -1;
+    r->by_rows = false;
     for (int d = 0; d < r->rank; d++)
         r->tile[d] = 1;
     if (!r->blocks) {
@@ -223,6 +234,7 @@ static void cut_into_tiles(run *r, int64_t most)
         r->tile[along] = even_piece(r->extent[along], line);
         r->across = along;
         r->together = TOGETHER;
+        r->by_rows = runs_by_rows(r);
     } else {
         for (int d = r->rank - 1; d >= 0 && most > 1; d--) {
             r->tile[d] = r->extent[d] < most ? r->extent[d] : most;
@@ -532,6 +544,34 @@ static void run_tile(run *r, const tile *t, char *memory, size_t slot_bytes)
     store_tile(r, t);
 }
 
+/* The same for a single operation, row by row of the block. */
+static void run_rows(run *r, const tile *t, char *memory, size_t slot_bytes)
+{
+    const step *s = &r->steps[0];
+    const operand *out = &r->operands[r->n_loads];
+    const int last = r->rank - 1;
+    char *to = out->base + offset_of(r, t, out) * out->bytes;
+    int64_t apart[OLY_TILE_REGISTERS];
+    for (int l = 0; l < r->n_loads; l++) {
+        const operand *o = &r->operands[l];
+        char *from = o->base + offset_of(r, t, o) * o->bytes;
+        r->at[o->reg] = from;
+        apart[l] = o->kind == VECTOR ? o->stride[r->across] * o->bytes : 0;
+        if (o->kind == VECTOR && o->stride[last] != 1) {
+            char *slot = memory + (size_t)o->slot * slot_bytes;
+            move_tile(r, t, o, from, slot, false);
+            r->at[o->reg] = slot;
+            apart[l] = t->extent[last] * o->bytes;
+        }
+    }
+    for (int64_t row = 0; row < t->extent[r->across]; row++, to += out->stride[r->across] * out->bytes) {
+        oly_tile_apply(&s->call, (int)t->extent[last], to, r->at[s->in[0]], s->unary ? NULL : r->at[s->in[1]],
+                       r->at[s->in[2]]);
+        for (int l = 0; l < r->n_loads; l++)
+            r->at[r->operands[l].reg] += apart[l];
+    }
+}
+
 /* -- the whole box ------------------------------------------------------------------------------------------------- */
 
 /* Which tile of each dimension the one of that number is. */
@@ -591,7 +631,7 @@ static void run_tiles(run *r, int64_t begin, int64_t end)
     for (int64_t number = begin; number < end; number++) {
         tile t;
         set_tile(r, number, &t);
-        run_tile(r, &t, memory, slot_bytes);
+        (r->by_rows ? run_rows : run_tile)(r, &t, memory, slot_bytes);
     }
 }
 
