@@ -17,6 +17,7 @@ static uint64_t seed = 1;
 static union {
     float f[ROWS * LONGEST];
     int32_t i[ROWS * LONGEST];
+    double d[ROWS * LONGEST];
 } in;
 static float reduced[ROWS], expected[ROWS];
 static int32_t found[ROWS];
