@@ -48,8 +48,9 @@ static bool fits(const oly_plan *plan, const oly_block *b, const oly_step *convo
 {
     int device = oly_cell_device(plan, c->to.base);
     const oly_local_work *w = &convolution->local.device[device];
-    if (!w->has_work || w->task.op != OLY_LOCAL_CONVOLVE || w->scratch_base >= 0 || c->from.base != w->out_base ||
-        c->from.offset != 0 || !oly_cuda_has_local_step(convolution, device) || !oly_cuda_has_copy(&c->task) ||
+    /* scratch of a convolution is for CPUs */
+    if (!w->has_work || w->task.op != OLY_LOCAL_CONVOLVE || c->from.base != w->out_base || c->from.offset != 0 ||
+        !oly_cuda_has_local_step(convolution, device) || !oly_cuda_has_copy(&c->task) ||
         plan->devices[device] >= oly_cuda_device_count())
         return false;
     const int cells[] = {w->in[0].base, w->in[1].base, w->out_base};
