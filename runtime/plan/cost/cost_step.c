@@ -67,6 +67,12 @@ static double stencil_cost(const oly_plan *plan, const oly_step *s)
     return (double)passes * (once + larger(margins - meanwhile, 0));
 }
 
+/* Windows with a kernel are sums of products; others only combine elements. */
+static bool is_convolution(const oly_step *s)
+{
+    return s->node && oly_ops[s->node->op].lowering == OLY_LOWER_WINDOW && s->node->n_in == 2;
+}
+
 double oly_cost_step(const oly_plan *plan, const oly_step *s)
 {
     oly_dtype dtype = s->node ? s->node->type.dtype : OLY_FLOAT64;
@@ -82,8 +88,8 @@ double oly_cost_step(const oly_plan *plan, const oly_step *s)
         return larger(oly_cost_operations(of_a_device(plan, s->work)),
                       oly_cost_memory(of_a_device(plan, s->call.bytes)));
     case OLY_STEP_LOCAL:
-        return s->node && s->node->op == OLY_OP_conv ? oly_cost_gemm(dtype, of_a_device(plan, s->work))
-                                                     : oly_cost_operations(of_a_device(plan, s->work));
+        return is_convolution(s) ? oly_cost_gemm(dtype, of_a_device(plan, s->work))
+                                 : oly_cost_operations(of_a_device(plan, s->work));
     case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_cost(plan, s->loop.body);
     case OLY_STEP_BRANCH:
         for (int k = 0; k < s->branch.n; k++)
