@@ -247,23 +247,35 @@ CONVOLVE(f64, double, FUSED_F64, BLAS_REAL, d)
 CONVOLVE(c64, float _Complex, FUSED_C64, BLAS_COMPLEX, c)
 CONVOLVE(c128, double _Complex, FUSED_C128, BLAS_COMPLEX, z)
 
-static void run_block(const block *b, const void *const *in, void *result)
+/* Where a block begins: in the operand (NULL: that is empty), the kernel (likewise) and the result. */
+typedef struct beginning {
+    const char *seen, *rows;
+    char *out;
+} beginning;
+
+static beginning beginning_of(const block *b, const void *const *in, void *result)
 {
     const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1];
-    int64_t bytes = oly_element_bytes[b->t->out.dtype];
-    const char *from = in[0], *rows = in[1];
-    if (from)
-        from += (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
-    if (rows)
-        rows += b->row * w->stride[0] * bytes;
-    char *out = (char *)result + ((b->batch * b->t->out.extent[1] + b->row) * b->slide.places + b->place) * bytes;
+    const int64_t bytes = oly_element_bytes[b->t->out.dtype];
+    beginning at = {in[0], in[1], result};
+    if (at.seen)
+        at.seen += (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
+    if (at.rows)
+        at.rows += b->row * w->stride[0] * bytes;
+    at.out += ((b->batch * b->t->out.extent[1] + b->row) * b->slide.places + b->place) * bytes;
+    return at;
+}
+
+static void run_block(const block *b, const void *const *in, void *result)
+{
+    const beginning at = beginning_of(b, in, result);
     switch (b->t->out.dtype) {
 #define RUN_INTEGERS(a, number, name, s, T, U, ...)                                                                    \
     case OLY_##number:                                                                                                 \
-        convolve_##U(b, from, rows, out);                                                                              \
+        convolve_##U(b, at.seen, at.rows, at.out);                                                                     \
         break;
 #define RUN(a, number, name, s, ...)                                                                                   \
-    case OLY_##number: convolve_##s(b, from, rows, out); break;
+    case OLY_##number: convolve_##s(b, at.seen, at.rows, at.out); break;
         OLY_INTEGER_TYPES(RUN_INTEGERS, )
         OLY_WIDE_TYPES(RUN, )
         OLY_COMPLEX_TYPES(RUN, )
@@ -282,33 +294,38 @@ static void find_group(block *b, int64_t group)
     b->seen_feature = (of_batch ? 0 : group * w->size[1]) + w->origin[1] - x->origin[1];
 }
 
+/* Takes the rows that the box has of `most` of a group, from its row `first` on. false: none. */
+static bool take_rows(block *b, const oly_convolve_blocks *d, int64_t group, int64_t first, int64_t most)
+{
+    const int64_t begin = b->t->out.origin[1], end = begin + b->t->out.extent[1], left = d->per_group - first;
+    int64_t from = group * d->per_group + first, to = from + (most < left ? most : left);
+    from = from > begin ? from : begin;
+    to = to < end ? to : end;
+    b->row = from - begin;
+    b->rows = to - from;
+    find_group(b, group);
+    return from < to;
+}
+
 #ifdef OLY_HAS_TILES
 enum { ENOUGH_STRIPS = 16 }; /* for threads */
 
 static void run_batches(block *b, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
                         int n_chunks)
 {
-    const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1], *y = &b->t->out;
-    int64_t strips = batch_strips(d), bytes = oly_element_bytes[y->dtype];
-    int64_t blocks = d->places * d->row_blocks * strips;
+    const int64_t strips = batch_strips(d), blocks = d->places * d->row_blocks * strips;
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
         int64_t strip = k % strips, rest = k / strips;
-        b->row = rest % d->row_blocks * ROWS;
-        b->rows = y->extent[1] - b->row < ROWS ? y->extent[1] - b->row : ROWS;
         b->place = rest / d->row_blocks;
         b->batch = d->batch * strip / strips;
         int n = (int)(d->batch * (strip + 1) / strips - b->batch);
-        find_group(b, 0);
-        const char *from =
-            (const char *)in[0] + (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
-        const char *rows = (const char *)in[1] + b->row * w->stride[0] * bytes;
-        char *to = (char *)out + ((b->batch * y->extent[1] + b->row) * b->slide.places + b->place) * bytes;
-        if (b->rows <= 0)
+        if (!take_rows(b, d, d->first, b->t->out.origin[1] + rest % d->row_blocks * ROWS, ROWS))
             continue;
-        if (y->dtype == OLY_FLOAT32)
-            convolve_batches_f32(b, n, (const float *)from, (const float *)rows, (float *)to);
+        const beginning at = beginning_of(b, in, out);
+        if (b->t->out.dtype == OLY_FLOAT32)
+            convolve_batches_f32(b, n, (const float *)at.seen, (const float *)at.rows, (float *)at.out);
         else
-            convolve_batches_f64(b, n, (const double *)from, (const double *)rows, (double *)to);
+            convolve_batches_f64(b, n, (const double *)at.seen, (const double *)at.rows, (double *)at.out);
     }
 }
 
@@ -316,30 +333,18 @@ static void run_batches(block *b, const oly_convolve_blocks *d, const void *cons
 static void run_planes(block *b, const planes *p, const oly_convolve_blocks *d, const void *const *in, void *out,
                        int chunk, int n_chunks)
 {
-    const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1], *y = &b->t->out;
     const int64_t strips = d->batch * d->groups * p->strips, parts = strips >= ENOUGH_STRIPS ? 1 : d->row_blocks;
-    const int64_t each = parts == 1 ? d->per_group : ROWS, bytes = oly_element_bytes[y->dtype];
+    const int64_t each = parts == 1 ? d->per_group : ROWS;
     for (int64_t k = strips * parts * chunk / n_chunks; k < strips * parts * (chunk + 1) / n_chunks; k++) {
         const int64_t strip = k / parts % p->strips, rest = k / parts / p->strips;
-        const int64_t group = d->first + rest % d->groups, begin = y->origin[1], end = begin + y->extent[1];
-        int64_t first = group * d->per_group + k % parts * each, last = first + each;
-        last = last < (group + 1) * d->per_group ? last : (group + 1) * d->per_group;
-        first = first > begin ? first : begin;
-        last = last < end ? last : end;
         b->batch = rest / d->groups;
-        b->row = first - begin;
-        b->rows = last - first;
-        if (b->rows <= 0)
+        if (!take_rows(b, d, d->first + rest % d->groups, k % parts * each, each))
             continue;
-        find_group(b, group);
-        const char *from =
-            (const char *)in[0] + (b->seen_batch * x->stride[0] + b->seen_feature * x->stride[1]) * bytes;
-        const char *rows = (const char *)in[1] + b->row * w->stride[0] * bytes;
-        char *to = (char *)out + (b->batch * y->extent[1] + b->row) * b->slide.places * bytes;
-        if (y->dtype == OLY_FLOAT32)
-            convolve_planes_f32(b, p, strip, (const float *)from, (const float *)rows, (float *)to);
+        const beginning at = beginning_of(b, in, out);
+        if (b->t->out.dtype == OLY_FLOAT32)
+            convolve_planes_f32(b, p, strip, (const float *)at.seen, (const float *)at.rows, (float *)at.out);
         else
-            convolve_planes_f64(b, p, strip, (const double *)from, (const double *)rows, (double *)to);
+            convolve_planes_f64(b, p, strip, (const double *)at.seen, (const double *)at.rows, (double *)at.out);
     }
 }
 #endif
@@ -361,8 +366,7 @@ static oly_local_operand dense_kernel(const oly_local_operand *kernel, oly_copy_
 static void run(const oly_local_task *t, const void *const *in, void *out, int chunk, int n_chunks)
 {
     oly_convolve_blocks d = oly_convolve_divide(t);
-    int64_t blocks = d.batch * d.groups * d.row_blocks * d.strips, begin = t->out.origin[1],
-            end = begin + t->out.extent[1];
+    const int64_t blocks = d.batch * d.groups * d.row_blocks * d.strips;
     block b = {.t = t, .slide = oly_slide_of(t)};
     /* strips of about the same length, whole vectors */
     int64_t each = d.strips > 0 ? ((d.places + d.strips - 1) / d.strips + 15) / 16 * 16 : STRIP;
@@ -382,20 +386,12 @@ static void run(const oly_local_task *t, const void *const *in, void *out, int c
     for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
         int64_t strip = k % d.strips, rest = k / d.strips, part = rest % d.row_blocks;
         rest /= d.row_blocks;
-        int64_t group = d.first + rest % d.groups;
-        int64_t first = group * d.per_group + part * ROWS, last = first + ROWS;
-        last = last < (group + 1) * d.per_group ? last : (group + 1) * d.per_group;
-        first = first > begin ? first : begin;
-        last = last < end ? last : end;
-        if (first >= last || strip * each >= d.places)
-            continue;
         b.batch = rest / d.groups;
-        b.row = first - begin;
-        b.rows = last - first;
+        if (strip * each >= d.places || !take_rows(&b, &d, d.first + rest % d.groups, part * ROWS, ROWS))
+            continue;
         b.place = strip * each;
         b.width = d.places - b.place < each ? d.places - b.place : each;
         b.blas = b.rows >= 4 && b.width >= 8 && b.depth >= 8 && d.places < INT32_MAX;
-        find_group(&b, group);
         run_block(&b, in, out);
     }
 }

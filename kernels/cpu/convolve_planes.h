@@ -281,14 +281,6 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
         for (; k < b->rows; k++)                                                                                       \
             planes_one_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);            \
     }
-#ifdef OLY_HAS_LONG_TILES
-OLY_CONVOLVE_PLANES(f32, float, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps,
-                    TILE_FUSED_F32)
-OLY_CONVOLVE_PLANES(f64, double, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd,
-                    TILE_FUSED_F64)
-#else
-OLY_CONVOLVE_PLANES(f32, float, __m256, uint8_t, 8, _mm256_set1_ps, tile_load_f32, tile_store_f32, TILE_FUSED_F32)
-OLY_CONVOLVE_PLANES(f64, double, __m256d, uint8_t, 4, _mm256_set1_pd, tile_load_f64, tile_store_f64, TILE_FUSED_F64)
-#endif
+OLY_REAL_VECTORS(OLY_CONVOLVE_PLANES)
 #endif
 #endif

@@ -5,6 +5,7 @@
 #ifndef OLY_CPU_GEMM_FEW_H
 #define OLY_CPU_GEMM_FEW_H
 #include "cpu/gemm_blocks.h"
+#include "cpu/gemm_real_tiles.h"
 
 #ifdef OLY_HAS_TILES
 #define FEW_VECTORS  8
@@ -205,7 +206,7 @@ ONE(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
 
 /* One vector times a matrix with few columns, whose rows are dense: the sums stay in registers. Their order is that of strip.h. */
 #define ROW_VECTORS 8
-#define ROW_SUMS(s, T, V, M, lanes, SET, LOAD, STORE, FUSED)                                                           \
+#define ROW_SUMS(s, T, V, M, lanes, SET, LOAD, STORE, MADD)                                                            \
     static inline __attribute__((always_inline)) void row_sums_##s(const int vectors, const product *p, const T *a,    \
                                                                    const T *b, T *c)                                   \
     {                                                                                                                  \
@@ -216,7 +217,7 @@ ONE(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
         for (int64_t l = 0; l < k; l++) {                                                                              \
             const V with = SET(a[l * a_column]);                                                                       \
             _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[v] =                                         \
-                FUSED(LOAD(v == vectors - 1 ? last : (M)TILE_ALL(lanes), b + l * b_row + v * (lanes)), with, sum[v]);  \
+                MADD(sum[v], LOAD(v == vectors - 1 ? last : (M)TILE_ALL(lanes), b + l * b_row + v * (lanes)), with);   \
         }                                                                                                              \
         _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++)                                                      \
             STORE(c + v * (lanes), v == vectors - 1 ? last : (M)TILE_ALL(lanes), sum[v]);                              \
@@ -239,14 +240,6 @@ ONE(f64, double, __m256d, uint8_t, 4, tile_load_f64, _mm256_fmadd_pd, _mm256_set
         }                                                                                                              \
         return true;                                                                                                   \
     }
-#ifdef OLY_HAS_LONG_TILES
-ROW_SUMS(f32, float, __m512, __mmask16, 16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps,
-         _mm512_fmadd_ps)
-ROW_SUMS(f64, double, __m512d, __mmask8, 8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd,
-         _mm512_fmadd_pd)
-#else
-ROW_SUMS(f32, float, __m256, uint8_t, 8, _mm256_set1_ps, tile_load_f32, tile_store_f32, _mm256_fmadd_ps)
-ROW_SUMS(f64, double, __m256d, uint8_t, 4, _mm256_set1_pd, tile_load_f64, tile_store_f64, _mm256_fmadd_pd)
-#endif
+OLY_REAL_VECTORS(ROW_SUMS)
 #endif
 #endif

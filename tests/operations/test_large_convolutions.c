@@ -104,7 +104,7 @@ static oly_array filled(double *to, const convolution *c, int64_t a, int64_t b, 
     return s ? oly_device_put(all, s) : all;
 }
 
-static void check(const convolution *c, oly_mesh mesh)
+static void check(convolution *c, oly_mesh mesh)
 {
     static const char *const specs[] = {"x, None, None, None", "None, None, x, None", "None, x, None, None",
                                         "None, None, None, x"};
@@ -134,23 +134,28 @@ static void check(const convolution *c, oly_mesh mesh)
                 }
 }
 
-static void have_the_values_of_plain_loops(void **state)
+/* Draws n of them, numbered from `number` on, and checks each, some on a mesh. */
+static void check_drawn(int n, uint64_t number, void (*check_one)(convolution *c, oly_mesh mesh))
 {
     const char *first = getenv("CONVOLUTION_SEED");
     oly_mesh mesh = oly_make_mesh("x=8");
-    (void)state;
-    for (int k = 0; k < CONVOLUTIONS; k++)
+    for (int k = 0; k < n; k++)
         OLY_SCOPE
         {
-            seed = (first ? strtoull(first, NULL, 10) : 1) + (uint64_t)k;
+            seed = (first ? strtoull(first, NULL, 10) : number) + (uint64_t)k;
             draw(2);
             convolution c = drawn();
             if (first)
                 print_message("batch %d, %d groups, %d to %d features, %d x %d by %d x %d, %s\n", (int)c.batch,
                               (int)c.groups, (int)c.in, (int)c.out, (int)c.size[0], (int)c.size[1], (int)c.window[0],
                               (int)c.window[1], c.last ? "channels last" : "channels first");
-            check(&c, k % 3 ? mesh : NULL);
+            check_one(&c, k % 3 ? mesh : NULL);
         }
+}
+
+static void have_the_values_of_plain_loops(void **state)
+{
+    (void)state, check_drawn(CONVOLUTIONS, 1, check);
 }
 
 /* -- reduced windows ------------------------------------------------------------------------------------------------------------- */
@@ -169,12 +174,16 @@ static double reduced_by_hand(const convolution *c, bool largest, int64_t b, int
     return all;
 }
 
-static void check_window(const convolution *c, bool largest, oly_mesh mesh)
+static void check_window(convolution *c, oly_mesh mesh)
 {
+    const bool largest = draw(2);
     static const char *const specs[] = {"x, None, None, None", "None, None, x, None", "None, x, None, None",
                                         "None, None, None, x"};
     oly_sharding s = mesh ? oly_named(mesh, specs[draw(4)]) : NULL;
     const int first = c->last ? 1 : 2;
+    c->groups = 1;
+    if (c->batch * c->in * c->places[0] * c->places[1] > MOST)
+        return;
     int64_t window[4] = {1, 1, 1, 1}, stride[4] = {1, 1, 1, 1}, apart[4] = {1, 1, 1, 1}, gaps[4] = {1, 1, 1, 1},
             padding[8] = {0};
     oly_array x = c->last ? filled(image, c, c->batch, c->size[0], c->size[1], c->in, s)
@@ -203,19 +212,7 @@ static void check_window(const convolution *c, bool largest, oly_mesh mesh)
 
 static void windows_have_the_values_of_plain_loops(void **state)
 {
-    const char *first = getenv("CONVOLUTION_SEED");
-    oly_mesh mesh = oly_make_mesh("x=8");
-    (void)state;
-    for (int k = 0; k < WINDOWS; k++)
-        OLY_SCOPE
-        {
-            seed = (first ? strtoull(first, NULL, 10) : 1000) + (uint64_t)k;
-            draw(2);
-            convolution c = drawn();
-            c.groups = 1;
-            if (c.batch * c.in * c.places[0] * c.places[1] <= MOST)
-                check_window(&c, draw(2), k % 3 ? mesh : NULL);
-        }
+    (void)state, check_drawn(WINDOWS, 1000, check_window);
 }
 
 int main(void)
