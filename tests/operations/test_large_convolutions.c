@@ -215,10 +215,28 @@ static void windows_have_the_values_of_plain_loops(void **state)
     (void)state, check_drawn(WINDOWS, 1000, check_window);
 }
 
+/* Rows of 24 positions are computed from strips of the operand, their parts of 3 on eight devices from a matrix of what taps read. */
+static void both_ways_have_the_same_bits(void **state)
+{
+    const int64_t padding[] = {1, 1, 1, 1};
+    float bits[2][2 * 9 * 12 * 24];
+    oly_mesh mesh = oly_make_mesh("x=8");
+    (void)state;
+    oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 2, 20, 12, 24);
+    oly_array w = oly_random_normal(oly_random_key(2), OLY_FLOAT32, 9, 20, 3, 3);
+    for (int k = 0; k < 2; k++) {
+        oly_array placed = oly_device_put(x, oly_named(mesh, k ? "None, None, None, x" : ""));
+        oly_array y = oly_conv(placed, w, .n_list = 2, .padding_list = padding);
+        assert_int_equal(oly_process_allgather(y, bits[k], sizeof bits[k]), OLY_OK);
+    }
+    assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(have_the_values_of_plain_loops, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(both_ways_have_the_same_bits, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(windows_have_the_values_of_plain_loops, check_start_wide, check_finish)};
     return CHECK_MAIN(tests);
 }
