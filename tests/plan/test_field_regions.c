@@ -126,6 +126,41 @@ static void compare(int number, const program *p, const char *what, oly_array a,
     free(y);
 }
 
+typedef struct placed_program {
+    program *p;
+    oly_sharding to;
+} placed_program;
+
+/* In a region with automatic axes, of arrays whose shardings are parts of their types. */
+static void run_automatically(const oly_array *in, oly_array *out, void *user)
+{
+    placed_program *a = user;
+    oly_sharding to[MOST_FIELDS];
+    oly_array *at[MOST_FIELDS];
+    for (int k = 0; k < a->p->c.n_fields; k++) {
+        to[k] = a->to;
+        at[k] = &out[k];
+    }
+    oly_auto_axes_with(run, "run", a->p, a->p->c.n_fields, in, a->p->c.n_fields, at, to);
+}
+
+static void check_automatic_axes(int number, program *p, const oly_array *in, const char *spec)
+{
+    const int n = p->c.n_fields;
+    oly_mesh mesh = oly_mesh_with_types(oly_sharding_mesh(oly_sharding_of(in[0])),
+                                        (oly_axis_type[]){OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT});
+    placed_program a = {p, oly_named(mesh, spec)};
+    oly_array placed[MOST_FIELDS], out[MOST_FIELDS] = {NULL}, expected[MOST_FIELDS] = {NULL};
+    for (int k = 0; k < n; k++)
+        placed[k] = oly_device_put(in[k], a.to);
+    oly_fn f = oly_jit(run_automatically, n, n, .user = &a), plain = compiled(p);
+    assert_int_equal(oly_call_arrays(plain, n, in, n, expected), OLY_OK);
+    assert_int_equal(oly_call_arrays(f, n, placed, n, out), OLY_OK);
+    assert_int_equal(regions_of(f, n, placed), regions_of(plain, n, in));
+    for (int k = 0; k < n; k++)
+        compare(number, p, "with automatic axes", expected[k], out[k]);
+}
+
 /* Returns the number of regions on eight devices. */
 static int check_program(int number)
 {
@@ -153,6 +188,8 @@ static int check_program(int number)
         compare(number, &p, "in a region, on eight devices", out[0][1][k], out[1][1][k]);
         compare(number, &p, "on eight devices than on one", out[1][0][k], out[1][1][k]);
     }
+    if (p.kind < 4)
+        check_automatic_axes(number, &p, in[1], p.c.rank == 1 ? "x" : place[1]);
     return regions_of(compiled(&p), n, in[1]);
 }
 

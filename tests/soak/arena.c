@@ -152,7 +152,7 @@ double lowest_bit(double x)
     return ldexp(1, e - 53 + __builtin_ctzll((unsigned long long)whole));
 }
 
-static int mantissa_bits(oly_dtype dtype)
+int mantissa_bits(oly_dtype dtype)
 {
     switch (dtype) {
     case OLY_FLOAT8_E4M3FN: return 4;

@@ -131,7 +131,8 @@ static array *written(program *p, const statement *s, const array *a, const arra
     magnitude += (double)by->size * biggest(value);
     if (s->op == OP_at_add && a->error == 0 && value->error == 0 && !exact_sum(a->dtype, magnitude, lowest))
         refuse(p, "not exact");
-    if (s->op == OP_at_add && is_narrow(a->dtype) && magnitude > 256 * fmin(lowest, 1))
+    if (s->op == OP_at_add && is_narrow(a->dtype) && /* rounded after each addition */
+        magnitude > ldexp(1, mantissa_bits(a->dtype)) * fmin(lowest, 1))
         refuse(p, "narrow");
     y->error = s->op == OP_at_add && (a->error > 0 || value->error > 0)
                    ? a->error + (double)by->size * (value->error + magnitude * element_epsilon(a->dtype))

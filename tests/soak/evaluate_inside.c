@@ -34,6 +34,8 @@ static array *custom(program *p, const array *a)
     array *y = new_array(a->dtype, a->rank, a->shape);
     if (!is_float(a->dtype) || is_narrow(a->dtype))
         return refuse(p, "no custom derivative of it"), NULL;
+    if (p->by_differences) /* which are those of its value, not of its own derivative */
+        return refuse(p, "a derivative of its own among differences"), NULL;
     double *t = a->t ? new_tangent(y) : NULL;
     for (int64_t i = 0; i < a->size; i++) {
         double x = a->v[i];

@@ -178,6 +178,7 @@ bool same_type(const array *a, const array *b);
 double biggest(const array *a);
 bool exact_in(oly_dtype dtype, double x);
 double wrapped(oly_dtype dtype, double x);
+int mantissa_bits(oly_dtype dtype); /* of a floating type, with the leading one */
 /* Do sums of such terms have the same bits in any order? True also for integers. */
 bool exact_sum(oly_dtype dtype, double total_magnitude, double lowest_bit);
 double lowest_bit(double x); /* infinity for 0 */

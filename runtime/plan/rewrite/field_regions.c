@@ -104,6 +104,9 @@ static bool may_be_member(const regions *r, const oly_node *n)
     if (!oly_tiling_sees_through(n) || kind == OLY_LOWER_INPUT || kind == OLY_LOWER_PLACE || has_place(&n->type) ||
         n->params.sharding)
         return false;
+    for (int j = 0; j < n->n_in; j++) /* as for oly_auto_axes: a region's values have none */
+        if (has_place(&n->in[j]->type))
+            return false;
     return from_nothing(n) || n->type.rank == r->rank;
 }
 
