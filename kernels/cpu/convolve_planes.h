@@ -251,15 +251,20 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
     {                                                                                                                  \
         plane_rows_##s(TILE_ROWS, b, p, parts, strip, w, out);                                                         \
     }                                                                                                                  \
+    static __attribute__((noinline)) void planes_four_##s(const block *b, const planes *p, const plane_parts *parts,   \
+                                                          const T *strip, const T *w, T *out)                          \
+    {                                                                                                                  \
+        plane_rows_##s(4, b, p, parts, strip, w, out);                                                                 \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void planes_two_##s(const block *b, const planes *p, const plane_parts *parts,    \
+                                                         const T *strip, const T *w, T *out)                           \
+    {                                                                                                                  \
+        plane_rows_##s(2, b, p, parts, strip, w, out);                                                                 \
+    }                                                                                                                  \
     static __attribute__((noinline)) void planes_one_##s(const block *b, const planes *p, const plane_parts *parts,    \
                                                          const T *strip, const T *w, T *out)                           \
     {                                                                                                                  \
         plane_rows_##s(1, b, p, parts, strip, w, out);                                                                 \
-    }                                                                                                                  \
-    static __attribute__((noinline)) void planes_some_##s(const block *b, const planes *p, const plane_parts *parts,   \
-                                                          const T *strip, const T *w, T *out)                          \
-    {                                                                                                                  \
-        plane_rows_##s(TILE_ROWS / 2, b, p, parts, strip, w, out);                                                     \
     }                                                                                                                  \
     /* Rows [b->row, b->row + b->rows) of a strip, out: the first of them in the result. */                            \
     static void convolve_planes_##s(const block *b, const planes *p, int64_t strip, const T *x, const T *w, T *out)    \
@@ -274,12 +279,14 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
         memset(padded + p->features * p->feature, 0, sizeof(T) * PLANE_SLACK);                                         \
         list_parts(b, p, rows, (lanes), &parts);                                                                       \
         out += row * (b->slide.places / b->slide.extent[0]);                                                           \
-        for (; k + TILE_ROWS <= b->rows; k += TILE_ROWS)                                                               \
-            planes_whole_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);          \
-        for (; k + TILE_ROWS / 2 <= b->rows; k += TILE_ROWS / 2)                                                       \
-            planes_some_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);           \
-        for (; k < b->rows; k++)                                                                                       \
-            planes_one_##s(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);            \
+        for (int64_t n; k < b->rows; k += n) {                                                                         \
+            n = rows_together(b->rows - k);                                                                            \
+            (n == TILE_ROWS ? planes_whole_##s                                                                         \
+             : n == 4       ? planes_four_##s                                                                          \
+             : n == 2                                                                                                  \
+                 ? planes_two_##s                                                                                      \
+                 : planes_one_##s)(b, p, &parts, padded, w + k * b->t->in[1].stride[0], out + k * b->slide.places);    \
+        }                                                                                                              \
     }
 OLY_REAL_VECTORS(OLY_CONVOLVE_PLANES)
 #endif

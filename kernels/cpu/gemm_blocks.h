@@ -54,7 +54,7 @@ OLY_TURN(f64, double, 8, transpose_8x8, uint64_t)
     static void blocks_##s(const product *p, const T *a, const T *b, T *c)                                             \
     {                                                                                                                  \
         enum { MOST_ROWS = BLOCK_BYTES / BLOCK_DEPTH / sizeof(T), WIDEST = TILE_VECTORS * (lanes) };                   \
-        T lines[MOST_ROWS * BLOCK_DEPTH] __attribute__((aligned(64)));                                                 \
+        T lines[(MOST_ROWS + TILE_ROWS) * BLOCK_DEPTH] __attribute__((aligned(64)));                                   \
         T panel[BLOCK_DEPTH * WIDEST] __attribute__((aligned(64)));                                                    \
         const int64_t panels = (p->n + WIDEST - 1) / WIDEST;                                                           \
         const int64_t columns = ((p->n + panels - 1) / panels + (lanes)-1) / (lanes) * (lanes);                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loops of products in registers: up to 8 rows of the result and 3 vectors of 512 bits of its columns, with AVX2 4 rows and 2 vectors of
+/* The loops of products in registers: up to 8 rows of the result and 3 vectors of 512 bits of its columns, with AVX2 6 rows and 2 vectors of
  * 256 bits. The order of every sum is that of strip.h: one element after the other, each rounded once. OLY_TILES makes them for an element
  * type. For gemm_tile.h and gemm_bytes.c; empty where the instruction set has no such vectors. */
 #ifndef OLY_CPU_GEMM_REGISTERS_H
@@ -19,7 +19,7 @@ typedef struct product {
 #define TILE_VECTORS       3
 #elif defined(__AVX2__) && defined(__FMA__)
 #define OLY_HAS_TILES 1
-#define TILE_ROWS     4
+#define TILE_ROWS     6
 #define TILE_VECTORS  2
 #endif
 
@@ -40,6 +40,12 @@ typedef struct tiles {
     bool
         apart; /* unless first: what is summed is added to c at the end, so that long sums are as accurate as short ones */
 } tiles;
+
+/* Of so many rows of the result, those that are computed together next: two tiles of four take less time than one of six and one of two. */
+static inline int64_t rows_together(int64_t left)
+{
+    return left >= TILE_ROWS && (TILE_ROWS == 8 || left != 8) ? TILE_ROWS : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
 
 /* T: an element, V: a vector of `lanes` of them, M: its mask. MADD(sum, x, y): sum + x * y. */
 #define OLY_TILES(s, T, V, M, lanes, SET, LOAD, STORE, MADD)                                                           \
@@ -83,18 +89,17 @@ typedef struct tiles {
                                                                     const T *b, T *c, M last)                          \
     {                                                                                                                  \
         int64_t i = 0;                                                                                                 \
-        for (; i + TILE_ROWS <= p->rows; i += TILE_ROWS)                                                               \
-            tile_##s(TILE_ROWS, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                              \
-        if (TILE_ROWS > 4 && (p->rows & 4)) {                                                                          \
-            tile_##s(4, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                      \
-            i += 4;                                                                                                    \
+        for (int64_t n; i < p->rows; i += n) {                                                                         \
+            n = rows_together(p->rows - i);                                                                            \
+            if (n == TILE_ROWS)                                                                                        \
+                tile_##s(TILE_ROWS, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                          \
+            else if (n == 4)                                                                                           \
+                tile_##s(4, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                  \
+            else if (n == 2)                                                                                           \
+                tile_##s(2, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                  \
+            else                                                                                                       \
+                tile_##s(1, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                  \
         }                                                                                                              \
-        if (p->rows & 2) {                                                                                             \
-            tile_##s(2, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                      \
-            i += 2;                                                                                                    \
-        }                                                                                                              \
-        if (p->rows & 1)                                                                                               \
-            tile_##s(1, vectors, p, a + i * p->a_row, b, c + i * p->c_row, last);                                      \
     }                                                                                                                  \
     static __attribute__((noinline)) void tile_three_##s(const tiles *p, const T *a, const T *b, T *c, M last)         \
     {                                                                                                                  \
