@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions with steps of one in every dimension, as most are: the features of a strip of the operand are copied once, with the padding around
- * them, so that each tap reads them at a fixed distance from the result's position, counted through the padded strip; the few positions between rows
- * are computed and not written. Compared with a matrix of what every tap reads, a ninth of the copies for 3 x 3 taps. Sums are in the order of convolve.c,
- * DEPTH products at a time, so bits are the same. For convolve.c alone; empty where the instruction set has no such vectors. */
+/* Convolutions by strips: the features of a strip of the operand are copied once, with the padding around them, so that each tap reads them at a
+ * fixed distance from the result's position, counted through the padded strip; the few positions between rows are computed and not written. With
+ * steps of more than one a strip falls into planes, one for each remainder of the elements' numbers: what a tap reads is side by side in one of
+ * them. Compared with a matrix of what every tap reads, a ninth of the copies for 3 x 3 taps. Sums are in the order of convolve.c, DEPTH products
+ * at a time, so bits are the same. For convolve.c alone; empty where the instruction set has no such vectors. */
 #ifndef OLY_CPU_CONVOLVE_PLANES_H
 #define OLY_CPU_CONVOLVE_PLANES_H
 #include "cpu/convolve_block.h"
@@ -23,13 +24,15 @@ enum {
 /* How a convolution falls into strips: some rows of the first dimension of the window. */
 typedef struct planes {
     int64_t features, depth;
-    int64_t rows, strips;           /* of the result, in one strip at most; strips */
-    int64_t pitch[OLY_MAX_WINDOW];  /* of the padded strip's dimensions */
-    int64_t padded[OLY_MAX_WINDOW]; /* their extents, of a strip with most rows */
-    int64_t shared;                 /* elements of padding that a row has in common with the next one */
-    int64_t feature;                /* elements between features in it */
-    int32_t seen[PLANE_DEPTH];      /* where each product's operand is, relative to the result's position */
-    int64_t kernel[PLANE_DEPTH];    /* and its element of the kernel, relative to the row */
+    int64_t remainders[OLY_MAX_WINDOW]; /* of the elements' numbers divided by the step that taps read */
+    int64_t planes, plane;              /* their product; elements between planes of a feature */
+    int64_t rows, strips;               /* of the result, in one strip at most; strips */
+    int64_t pitch[OLY_MAX_WINDOW];      /* of the padded strip's dimensions */
+    int64_t padded[OLY_MAX_WINDOW];     /* their extents, of a plane of a strip with most rows */
+    int64_t shared;                     /* elements of padding that a row has in common with the next one */
+    int64_t feature;                    /* elements between features in it */
+    int32_t seen[PLANE_DEPTH];          /* where each product's operand is, relative to the result's position */
+    int64_t kernel[PLANE_DEPTH];        /* and its element of the kernel, relative to the row */
 } planes;
 
 /* Elements of padding that the rows of the last dimension share with the next ones: zeros on both sides of what is read. */
@@ -39,13 +42,13 @@ static int64_t shared_padding(const oly_slide *s)
     const int64_t first = s->origin[last] - s->lo[last], reach = (s->size[last] - 1) * s->dilation[last];
     int64_t low = s->begin[last] - first, high = first + s->extent[last] + reach - s->end[last];
     low = low < high ? low : high;
-    return last == 0 || low < 0 ? 0 : low < reach ? low : reach;
+    return last == 0 || low < 0 || s->stride[last] != 1 ? 0 : low < reach ? low : reach;
 }
 
 /* Rows of the first dimension that fit into so many elements with those around them. */
 static int64_t rows_that_fit(const planes *p, int64_t elements, int64_t row, int64_t more)
 {
-    const int64_t fit = (elements / p->features - p->shared) / row - more, most = PLANE_PLACES / row;
+    const int64_t fit = (elements / (p->features * p->planes) - p->shared) / row - more, most = PLANE_PLACES / row;
     return fit < most ? fit : most;
 }
 
@@ -63,11 +66,15 @@ static bool are_planes(const block *b, planes *p)
     p->features = t->in[1].extent[1];
     p->depth = b->depth;
     p->shared = shared_padding(s);
+    p->planes = 1;
     for (int d = s->rank - 1; d >= 0; d--) {
-        if (s->stride[d] != 1 || s->base_dilation[d] != 1)
+        const int64_t reach = (s->size[d] - 1) * s->dilation[d], step = s->stride[d];
+        if (s->base_dilation[d] != 1)
             return false;
         p->pitch[d] = computed;
-        p->padded[d] = s->extent[d] + (s->size[d] - 1) * s->dilation[d];
+        p->padded[d] = s->extent[d] + reach / step;
+        p->remainders[d] = s->dilation[d] % step == 0 ? 1 : reach < step ? reach + 1 : step;
+        p->planes *= p->remainders[d];
         if (d > 0) {
             computed *= p->padded[d] - (d == s->rank - 1 ? p->shared : 0);
             places *= s->extent[d];
@@ -76,6 +83,9 @@ static bool are_planes(const block *b, planes *p)
             return false;
     }
     const int64_t more = p->padded[0] - s->extent[0];
+    if (p->planes > 1 &&
+        5 * p->planes * p->padded[0] * computed > 3 * s->taps * s->places) /* most elements are read by few taps */
+        return false;
     int64_t most = rows_that_fit(p, PLANE_BYTES / size - PLANE_SLACK, computed, more);
     if (most < s->extent[0] && most < 2 * more)
         most = rows_that_fit(p, PLANE_MOST_BYTES / size - PLANE_SLACK, computed, more);
@@ -85,7 +95,8 @@ static bool are_planes(const block *b, planes *p)
     p->strips = (s->extent[0] + most - 1) / most;
     p->rows = (s->extent[0] + p->strips - 1) / p->strips;
     p->padded[0] = p->rows + more;
-    p->feature = p->padded[0] * computed + p->shared;
+    p->plane = p->padded[0] * computed + p->shared;
+    p->feature = p->planes * p->plane;
     return true;
 }
 
@@ -96,10 +107,13 @@ static void list_products(const block *b, planes *p)
     const oly_local_operand *w = &b->t->in[1];
     const int rank = (int)b->t->window->rank;
     for (int64_t number = 0; number < s->taps; number++) {
-        int64_t tap[OLY_MAX_WINDOW] = {0}, at = 0, element = 0;
+        int64_t tap[OLY_MAX_WINDOW] = {0}, at = 0, plane = 0, element = 0;
         oly_slide_indexes(s, s->size, number, tap);
-        for (int d = 0; d < s->rank; d++)
-            at += tap[d] * s->dilation[d] * p->pitch[d];
+        for (int d = 0; d < s->rank; d++) {
+            at += tap[d] * s->dilation[d] / s->stride[d] * p->pitch[d];
+            plane = plane * p->remainders[d] + tap[d] * s->dilation[d] % s->stride[d];
+        }
+        at += plane * p->plane;
         for (int d = 0; d < rank; d++)
             element += tap[d] * w->stride[2 + d];
         for (int64_t f = 0; f < p->features; f++) {
@@ -152,50 +166,65 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
 }
 
 #define OLY_CONVOLVE_PLANES(s, T, V, M, lanes, SET, LOAD, STORE, MADD)                                                 \
-    /* Copies `rows` rows of the padded strip from row `row` of the result on. x: feature 0 of the operand. */         \
-    static void pad_##s(const block *b, const planes *p, int64_t row, int64_t rows, const T *x, T *strip)              \
+    /* n elements, `by` apart. */                                                                                      \
+    static void spread_##s(int64_t n, T *to, const T *from, int64_t by)                                                \
+    {                                                                                                                  \
+        if (by == 1)                                                                                                   \
+            memcpy(to, from, sizeof(T) * (size_t)n);                                                                   \
+        else if (by == 2) /* which compilers make vectors of */                                                        \
+            for (int64_t k = 0; k < n; k++)                                                                            \
+                to[k] = from[2 * k];                                                                                   \
+        else                                                                                                           \
+            for (int64_t k = 0; k < n; k++)                                                                            \
+                to[k] = from[k * by];                                                                                  \
+    }                                                                                                                  \
+    /* One plane of `rows` rows of the padded strip from row `row` of the result on. x: feature 0 of the operand. */   \
+    static void pad_plane_##s(const block *b, const planes *p, const int64_t *remainder, int64_t row, int64_t rows,    \
+                              const T *x, T *strip)                                                                    \
     {                                                                                                                  \
         const oly_slide *v = &b->slide;                                                                                \
         const int last = v->rank - 1;                                                                                  \
-        const int64_t feature = b->t->in[0].stride[1], width = p->padded[last], step = v->step[last];                  \
-        int64_t lines = 1, place[OLY_MAX_WINDOW] = {0}, extent[OLY_MAX_WINDOW];                                        \
-        for (int d = 0; d <= last; d++)                                                                                \
+        const int64_t feature = b->t->in[0].stride[1], step = v->stride[last], by = step * v->step[last];              \
+        int64_t lines = 1, place[OLY_MAX_WINDOW] = {0}, extent[OLY_MAX_WINDOW] = {0}, start[OLY_MAX_WINDOW] = {0};     \
+        for (int d = 0; d <= last; d++) {                                                                              \
             extent[d] = d == 0 ? rows + p->padded[0] - p->rows : p->padded[d];                                         \
-        for (int d = 0; d < last; d++)                                                                                 \
-            lines *= extent[d];                                                                                        \
+            start[d] = (v->origin[d] + (d == 0 ? row : 0)) * v->stride[d] - v->lo[d] + remainder[d];                   \
+            lines *= d < last ? extent[d] : 1;                                                                         \
+        }                                                                                                              \
+        const int64_t at = start[last], n = extent[last];                                                              \
         for (int64_t line = 0; line < lines; line++) {                                                                 \
             int64_t from = 0, to = 0;                                                                                  \
             bool seen = true;                                                                                          \
             for (int d = 0; d < last; d++) {                                                                           \
-                const int64_t at = v->origin[d] + place[d] + (d == 0 ? row : 0) - v->lo[d];                            \
-                seen = seen && at >= v->begin[d] && at < v->end[d];                                                    \
-                from += (at - v->begin[d]) * v->step[d];                                                               \
+                const int64_t i = start[d] + place[d] * v->stride[d];                                                  \
+                seen = seen && i >= v->begin[d] && i < v->end[d];                                                      \
+                from += (i - v->begin[d]) * v->step[d];                                                                \
                 to += place[d] * p->pitch[d];                                                                          \
             }                                                                                                          \
             for (int d = last - 1; d >= 0 && ++place[d] == extent[d]; d--)                                             \
                 place[d] = 0;                                                                                          \
-            const int64_t at = v->origin[last] + (last == 0 ? row : 0) - v->lo[last],                                  \
-                          n = last == 0 ? extent[0] : width;                                                           \
-            const int64_t low = seen ? oly_slide_until(at, 1, v->begin[last], n) : n;                                  \
-            const int64_t high = seen ? oly_slide_until(at, 1, v->end[last], n) : n;                                   \
+            const int64_t low = seen ? oly_slide_until(at, step, v->begin[last], n) : n;                               \
+            const int64_t high = seen ? oly_slide_until(at, step, v->end[last], n) : n;                                \
+            const int64_t of = from + (at + low * step - v->begin[last]) * v->step[last];                              \
+            const bool together = feature == 1 && by != 1;                                                             \
             T *y = strip + to;                                                                                         \
             for (int64_t f = 0; f < p->features; f++) {                                                                \
                 memset(y + f * p->feature, 0, sizeof(T) * (size_t)low);                                                \
-                if (high > low && step == 1)                                                                           \
-                    memcpy(y + f * p->feature + low, x + f * feature + from + at + low - v->begin[last],               \
-                           sizeof(T) * (size_t)(high - low));                                                          \
+                if (high > low && !together)                                                                           \
+                    spread_##s(high - low, y + f * p->feature + low, x + of + f * feature, by);                        \
                 if (high >= low)                                                                                       \
                     memset(y + f * p->feature + high, 0, sizeof(T) * (size_t)(n - high));                              \
             }                                                                                                          \
-            if (high <= low || step == 1)                                                                              \
-                continue;                                                                                              \
-            const T *of = x + from + (at + low - v->begin[last]) * step;                                               \
-            if (feature == 1)                                                                                          \
-                turn_##s(high - low, p->features, y + low, p->feature, of, step);                                      \
-            else                                                                                                       \
-                for (int64_t f = 0; f < p->features; f++)                                                              \
-                    for (int64_t k = 0; k < high - low; k++)                                                           \
-                        y[f * p->feature + low + k] = of[f * feature + k * step];                                      \
+            if (high > low && together)                                                                                \
+                turn_##s(high - low, p->features, y + low, p->feature, x + of, by);                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void pad_##s(const block *b, const planes *p, int64_t row, int64_t rows, const T *x, T *strip)              \
+    {                                                                                                                  \
+        for (int64_t plane = 0; plane < p->planes; plane++) {                                                          \
+            int64_t remainder[OLY_MAX_WINDOW] = {0};                                                                   \
+            oly_slide_indexes(&b->slide, p->remainders, plane, remainder);                                             \
+            pad_plane_##s(b, p, remainder, row, rows, x, strip + plane * p->plane);                                    \
         }                                                                                                              \
     }                                                                                                                  \
     /* Vectors from `vector` on, `rows` rows of the result. */                                                         \
