@@ -126,7 +126,7 @@ double oly_local_work_of(const oly_local_task *t)
     double out = (double)oly_local_count(&t->out, -1), in = (double)oly_local_count(&t->in[0], -1);
     if (slides(t)) {
         for (int d = 0; d < t->window->rank; d++)
-            out *= (double)t->window->size[d];
+            out *= (double)t->window->size[d] / (double)t->window->base_dilation[d]; /* the others read zeros */
         return t->op == OLY_LOCAL_CONVOLVE ? out * (double)t->in[1].extent[1] : out;
     }
     if (sorts(t)) {

@@ -458,6 +458,7 @@ ROWS.update({
     "scatters_add_rows_bf16": lambda x, i, y: scattered(x, i, y, "add"), "sorts_positions_i32": lambda x: xp.argsort(x, stable=True),
     "sorts_positions_of_rows": lambda x: xp.argsort(x, 1, stable=True), "sorts_short_rows": lambda x: xp.sort(x, 1), "sorts_rows_f64": lambda x: xp.sort(x, 1),
     "windows_conv2d_strided": only(lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME")),
+    "windows_conv2d_transposed": only(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), ((2, 2), (2, 2)), lhs_dilation=(2, 2))),
     "windows_conv3d": only(lambda x, k: lax.conv_general_dilated(x.reshape(-1,16,32,32,32), k.reshape(16,16,3,3,3), (1, 1, 1), "SAME")),
     "windows_conv2d_first": only(lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME")),
     "windows_kernel_gradient": grad_of(lambda x, k: sq(lax.conv_general_dilated(x, k, (1, 1), "SAME")), 1),

@@ -4,7 +4,7 @@
  * else large floating-point products use OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called
  * through local.c. Each element of the result is summed in the order of the kernel's elements. */
 #include "cpu/convolve_batches.h"
-#include "cpu/convolve_planes.h"
+#include "cpu/convolve_dilated.h"
 #include "cpu/gemm_real_tiles.h"
 #include "cpu/strip.h"
 #include "cpu/transpose.h"
@@ -329,9 +329,10 @@ static void run_batches(block *b, const oly_convolve_blocks *d, const void *cons
     }
 }
 
-/* Strips, with all rows of a group where there are enough of them: else the same strip is copied for some rows at a time. */
-static void run_planes(block *b, const planes *p, const oly_convolve_blocks *d, const void *const *in, void *out,
-                       int chunk, int n_chunks)
+/* Strips, with all rows of a group where there are enough of them: else the same strip is copied for some rows at a time. c: only the places of
+ * this class; NULL: all. */
+static void run_planes(block *b, const planes *p, const place_class *c, const oly_convolve_blocks *d,
+                       const void *const *in, void *out, int chunk, int n_chunks)
 {
     const int64_t strips = d->batch * d->groups * p->strips, parts = strips >= ENOUGH_STRIPS ? 1 : d->row_blocks;
     const int64_t each = parts == 1 ? d->per_group : ROWS;
@@ -341,10 +342,44 @@ static void run_planes(block *b, const planes *p, const oly_convolve_blocks *d, 
         if (!take_rows(b, d, d->first + rest % d->groups, k % parts * each, each))
             continue;
         const beginning at = beginning_of(b, in, out);
+        const block of = c ? of_class(b, c) : *b;
         if (b->t->out.dtype == OLY_FLOAT32)
-            convolve_planes_f32(b, p, strip, (const float *)at.seen, (const float *)at.rows, (float *)at.out);
+            convolve_planes_f32(&of, p, c, strip, (const float *)at.seen, (const float *)at.rows, (float *)at.out);
         else
-            convolve_planes_f64(b, p, strip, (const double *)at.seen, (const double *)at.rows, (double *)at.out);
+            convolve_planes_f64(&of, p, c, strip, (const double *)at.seen, (const double *)at.rows, (double *)at.out);
+    }
+}
+
+/* Zeros at the places of a class that meets no element of the operand. */
+static void clear_class(const place_class *c, const oly_convolve_blocks *d, const oly_local_task *t, void *out,
+                        int chunk, int n_chunks)
+{
+    const int64_t rows = d->batch * t->out.extent[1];
+    for (int64_t k = rows * chunk / n_chunks; k < rows * (chunk + 1) / n_chunks; k++)
+        if (t->out.dtype == OLY_FLOAT32)
+            spread_places_f32(c, 0, c->slide.extent[0], NULL, (float *)out + k * c->places);
+        else
+            spread_places_f64(c, 0, c->slide.extent[0], NULL, (double *)out + k * c->places);
+}
+
+static void run_classes(block *b, planes *p, const oly_convolve_blocks *d, const void *const *in, void *out, int chunk,
+                        int n_chunks)
+{
+    for (int64_t k = classes_of(&b->slide) - 1; k >= 0; k--) {
+        const place_class c = find_class(&b->slide, k);
+        const block of = of_class(b, &c);
+        if (c.slide.places == 0)
+            continue;
+        if (c.slide.taps == 0) {
+            clear_class(&c, d, b->t, out, chunk, n_chunks);
+            continue;
+        }
+        begin_class(p);
+        if (are_planes(&of, p)) { /* they are; this fills p */
+            p->out_row = p->rows * (c.slide.places / c.slide.extent[0]);
+            list_products(&of, &c.taps, p);
+            run_planes(b, p, &c, d, in, out, chunk, n_chunks);
+        }
     }
 }
 #endif
@@ -376,10 +411,15 @@ static void run(const oly_local_task *t, const void *const *in, void *out, int c
         run_batches(&b, &d, in, out, chunk, n_chunks);
         return;
     }
-    planes p;
-    if (in[0] && in[1] && are_planes(&b, &p)) {
-        list_products(&b, &p);
-        run_planes(&b, &p, &d, in, out, chunk, n_chunks);
+    planes p = {.most_places = PLANE_PLACES, .fewest_features = PLANE_FEATURES};
+    if (in[0] && in[1] && b.slide.taps > 1 && are_planes(&b, &p)) {
+        const chosen_taps all = all_taps(&b.slide);
+        list_products(&b, &all, &p);
+        run_planes(&b, &p, NULL, &d, in, out, chunk, n_chunks);
+        return;
+    }
+    if (in[0] && in[1] && are_classes(&b, &p)) {
+        run_classes(&b, &p, &d, in, out, chunk, n_chunks);
         return;
     }
 #endif

@@ -6,8 +6,9 @@
 #include "check_session.h"
 #include <math.h>
 #include <olympus.h>
+#include <string.h>
 
-enum { CONVOLUTIONS = 80, WINDOWS = 250, MOST = 1 << 18 };
+enum { CONVOLUTIONS = 100, WINDOWS = 250, MOST = 1 << 18 };
 static uint64_t seed;
 static double image[MOST], kernels[MOST], right[MOST], got[MOST];
 
@@ -31,19 +32,20 @@ static convolution drawn(void)
     do {
         c = (convolution){.batch = 1 + draw(3), .groups = draw(4) ? 1 : 2, .in = 1 + draw(40), .out = 1 + draw(80)};
         bool many = draw(3) == 0, deep = !many && draw(4) == 0, wide = !many && !deep && draw(4) == 0;
+        const bool dilated = !many && draw(3) == 0; /* as for transposed convolutions */
         if (many)
             c.batch = 10 + draw(60), c.in = 1 + draw(4), c.groups = 1;
         if (deep)
             c.in = 100 + draw(300), c.out = 1 + draw(20), c.batch = 1;
         if (wide)
-            c.in = 1 + draw(3), c.out = 6 + draw(12), c.batch = 1;
+            c.in = 1 + draw(3), c.out = 6 + draw(dilated ? 6 : 12), c.batch = 1;
         c.last = draw(2), c.double_precision = draw(4) == 0;
         for (int d = 0; d < 2; d++) {
             c.size[d] = 1 + draw(d == 0 ? 12 : deep ? 20 : wide ? 1500 : 40);
-            c.window[d] = 1 + draw(4);
-            c.stride[d] = draw(3) ? 1 : 1 + draw(3);
-            c.apart[d] = draw(4) ? 1 : 1 + draw(3);
-            c.gaps[d] = draw(6) ? 1 : 2;
+            c.window[d] = 1 + draw(dilated ? 7 : 4);
+            c.stride[d] = draw(3) || dilated ? 1 : 1 + draw(3);
+            c.apart[d] = draw(dilated ? 2 : 4) ? 1 : 1 + draw(3);
+            c.gaps[d] = dilated ? 1 + draw(4) : draw(6) ? 1 : 2;
             c.lo[d] = draw(draw(4) ? 3 : 7), c.hi[d] = draw(draw(4) ? 3 : 7);
             if (many) { /* a kernel almost as large as the image, as for derivatives */
                 c.gaps[d] = 1;
@@ -215,21 +217,29 @@ static void windows_have_the_values_of_plain_loops(void **state)
     (void)state, check_drawn(WINDOWS, 1000, check_window);
 }
 
-/* Rows of 24 positions are computed from strips of the operand, their parts of 3 on eight devices from a matrix of what taps read. */
+/* Rows of 24 positions are computed from strips of the operand, their parts of 3 on eight devices from a matrix of what taps read; so are those with steps
+ * of 2, and over a dilated operand. */
 static void both_ways_have_the_same_bits(void **state)
 {
+    enum { MOST_BITS = 2 * 9 * 24 * 48 };
+    static const int64_t strides[][2] = {{1, 1}, {2, 2}, {1, 1}, {1, 1}}, gaps[][2] = {{1, 1}, {1, 1}, {2, 2}, {3, 2}};
     const int64_t padding[] = {1, 1, 1, 1};
-    float bits[2][2 * 9 * 12 * 24];
+    static float bits[2][MOST_BITS];
     oly_mesh mesh = oly_make_mesh("x=8");
     (void)state;
-    oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 2, 20, 12, 24);
-    oly_array w = oly_random_normal(oly_random_key(2), OLY_FLOAT32, 9, 20, 3, 3);
-    for (int k = 0; k < 2; k++) {
-        oly_array placed = oly_device_put(x, oly_named(mesh, k ? "None, None, None, x" : ""));
-        oly_array y = oly_conv(placed, w, .n_list = 2, .padding_list = padding);
-        assert_int_equal(oly_process_allgather(y, bits[k], sizeof bits[k]), OLY_OK);
+    oly_array w = oly_random_normal(oly_random_key(2), OLY_FLOAT32, 9, 40, 3, 3);
+    for (int way = 0; way < 4; way++) {
+        oly_array x = oly_random_normal(oly_random_key(1), OLY_FLOAT32, 2, 40, 24 / gaps[way][0], 24);
+        for (int k = 0; k < 2; k++) {
+            oly_array placed = oly_device_put(x, oly_named(mesh, k ? "None, None, None, x" : ""));
+            oly_array y = oly_conv(placed, w, .n_list = 2, .padding_list = padding, .stride_list = strides[way],
+                                   .lhs_dilation_list = gaps[way]);
+            assert_true(oly_size(y) <= MOST_BITS);
+            memset(bits[k], 0, sizeof bits[k]);
+            assert_int_equal(oly_process_allgather(y, bits[k], sizeof bits[k]), OLY_OK);
+        }
+        assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
     }
-    assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
 }
 
 int main(void)
