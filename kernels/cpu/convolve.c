@@ -378,7 +378,8 @@ static void run_classes(block *b, planes *p, const oly_convolve_blocks *d, const
         if (are_planes(&of, p)) { /* they are; this fills p */
             p->out_row = p->rows * (c.slide.places / c.slide.extent[0]);
             list_products(&of, &c.taps, p);
-            run_planes(b, p, &c, d, in, out, chunk, n_chunks);
+            /* where there are fewer strips than chunks, each class is another one's */
+            run_planes(b, p, &c, d, in, out, (int)((chunk + k) % n_chunks), n_chunks);
         }
     }
 }
