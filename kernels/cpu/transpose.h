@@ -4,7 +4,6 @@
 #ifndef OLY_CPU_TRANSPOSE_H
 #define OLY_CPU_TRANSPOSE_H
 #include <stdint.h>
-#include <string.h>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -230,23 +229,12 @@ static inline void transpose_8x8(int columns, uint64_t *to, int64_t to_row, cons
 #ifdef OLY_HAS_TRANSPOSE
 /* turn_<s>: to[x * to_row + y] = from[y * from_row + x], blocks of side x side elements of type T in registers, as `bits`. */
 #define OLY_TURN(s, T, side, block, bits)                                                                              \
-    /* Fewer than `side` rows, by way of a block in memory. */                                                         \
-    static void turn_few_##s(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from, int64_t from_row)    \
-    {                                                                                                                  \
-        T in[(side) * (side)] = {0}, out[(side) * (side)];                                                             \
-        for (int64_t x = 0; x < columns; x += (side)) {                                                                \
-            const int64_t n = columns - x < (side) ? columns - x : (side);                                             \
-            for (int64_t r = 0; r < rows; r++)                                                                         \
-                memcpy(in + r * (side), from + r * from_row + x, sizeof(T) * (size_t)n);                               \
-            block((int)n, (bits *)out, side, (const bits *)in, side);                                                  \
-            for (int64_t c = 0; c < n; c++)                                                                            \
-                memcpy(to + (x + c) * to_row, out + c * (side), sizeof(T) * (size_t)rows);                             \
-        }                                                                                                              \
-    }                                                                                                                  \
     static void turn_##s(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from, int64_t from_row)        \
     {                                                                                                                  \
         if (rows < (side)) {                                                                                           \
-            turn_few_##s(rows, columns, to, to_row, from, from_row);                                                   \
+            for (int64_t y = 0; y < rows; y++)                                                                         \
+                for (int64_t x = 0; x < columns; x++)                                                                  \
+                    to[x * to_row + y] = from[y * from_row + x];                                                       \
             return;                                                                                                    \
         }                                                                                                              \
         for (int64_t y = 0; y < rows; y += (side)) {                                                                   \
