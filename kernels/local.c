@@ -125,9 +125,10 @@ double oly_local_work_of(const oly_local_task *t)
 {
     double out = (double)oly_local_count(&t->out, -1), in = (double)oly_local_count(&t->in[0], -1);
     if (slides(t)) {
-        for (int d = 0; d < t->window->rank; d++)
-            out *= (double)t->window->size[d] / (double)t->window->base_dilation[d]; /* the others read zeros */
-        return t->op == OLY_LOCAL_CONVOLVE ? out * (double)t->in[1].extent[1] : out;
+        const bool convolves = t->op == OLY_LOCAL_CONVOLVE;
+        for (int d = 0; d < t->window->rank; d++) /* taps between dilated elements are left out of convolutions */
+            out *= (double)t->window->size[d] / (double)(convolves ? t->window->base_dilation[d] : 1);
+        return convolves ? out * (double)t->in[1].extent[1] : out;
     }
     if (sorts(t)) {
         double steps = 1;

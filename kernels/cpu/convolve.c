@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions as matrix products: the elements that every tap of every feature reads for a strip of positions are
- * written as the rows of a matrix, which the kernel's rows are multiplied by; float32 and float64 in registers with AVX-512,
- * else large floating-point products use OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called
- * through local.c. Each element of the result is summed in the order of the kernel's elements. */
+/* Convolutions. Most of float32 and float64 are computed from strips of the operand (convolve_planes.h, convolve_dilated.h), large kernels over large
+ * batches for several of them together (convolve_batches.h). The others are matrix products: the elements that every tap of every feature reads for a
+ * strip of positions are written as the rows of a matrix, which the kernel's rows are multiplied by, in registers or by OpenBLAS. Compiled once per
+ * instruction set; gives oly_convolve_run_<isa>, called through local.c. Each element of the result is summed in the order of the kernel's elements. */
 #include "cpu/convolve_batches.h"
 #include "cpu/convolve_dilated.h"
 #include "cpu/gemm_real_tiles.h"
@@ -372,11 +372,7 @@ static void run_classes(block *b, planes *p, const oly_convolve_blocks *d, const
             continue;
         if (c.slide.taps == 0) {
             clear_class(&c, d, b->t, out, chunk, n_chunks);
-            continue;
-        }
-        begin_class(p);
-        if (are_planes(&of, p)) { /* they are; this fills p */
-            p->out_row = p->rows * (c.slide.places / c.slide.extent[0]);
+        } else if (are_planes_of_class(&of, p)) { /* as are_classes has found */
             list_products(&of, &c.taps, p);
             /* where there are fewer strips than chunks, each class is another one's */
             run_planes(b, p, &c, d, in, out, (int)((chunk + k) % n_chunks), n_chunks);
@@ -408,18 +404,19 @@ static void run(const oly_local_task *t, const void *const *in, void *out, int c
     int64_t each = d.strips > 0 ? ((d.places + d.strips - 1) / d.strips + 15) / 16 * 16 : STRIP;
     b.depth = in[1] ? t->in[1].extent[1] * b.slide.taps : 0;
 #ifdef OLY_HAS_TILES
-    if (in[0] && in[1] && are_batches(t, &d, b.depth)) {
+    const bool some = in[0] && in[1];
+    if (some && are_batches(t, &d, b.depth)) {
         run_batches(&b, &d, in, out, chunk, n_chunks);
         return;
     }
     planes p = {.most_places = PLANE_PLACES, .fewest_features = PLANE_FEATURES};
-    if (in[0] && in[1] && b.slide.taps > 1 && are_planes(&b, &p)) {
+    if (some && b.slide.taps > 1 && are_planes(&b, &p)) {
         const chosen_taps all = all_taps(&b.slide);
         list_products(&b, &all, &p);
         run_planes(&b, &p, NULL, &d, in, out, chunk, n_chunks);
         return;
     }
-    if (in[0] && in[1] && are_classes(&b, &p)) {
+    if (some && are_classes(&b, &p)) {
         run_classes(&b, &p, &d, in, out, chunk, n_chunks);
         return;
     }

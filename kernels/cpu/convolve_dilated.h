@@ -85,10 +85,15 @@ static block of_class(const block *b, const place_class *c)
     return of;
 }
 
-static void begin_class(planes *p)
+/* Fills p for the places of a class, which are computed elsewhere first. false: as are_planes. */
+static bool are_planes_of_class(const block *of, planes *p)
 {
     p->most_places = CLASS_PLACES;
     p->fewest_features = 1;
+    if (of->depth < CLASS_DEPTH || !are_planes(of, p))
+        return false;
+    p->out_row = p->rows * (of->slide.places / of->slide.extent[0]);
+    return true;
 }
 
 /* Can all classes be computed so? */
@@ -98,8 +103,7 @@ static bool are_classes(const block *b, planes *p)
     for (int64_t k = 0; k < n; k++) {
         const place_class c = find_class(&b->slide, k);
         const block of = of_class(b, &c);
-        begin_class(p);
-        if (c.slide.places > 0 && c.slide.taps > 0 && (of.depth < CLASS_DEPTH || !are_planes(&of, p)))
+        if (c.slide.places > 0 && c.slide.taps > 0 && !are_planes_of_class(&of, p))
             return false;
     }
     return n > 0;

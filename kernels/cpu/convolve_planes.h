@@ -327,25 +327,15 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
         if (v < parts->vectors)                                                                                            \
             plane_tile_##s(rows, 1, b, p, parts, v, strip, w, out);                                                        \
     }                                                                                                                      \
-    static __attribute__((noinline)) void planes_whole_##s(const block *b, const planes *p, const plane_parts *parts,      \
-                                                           const T *strip, const T *w, T *out)                             \
+    static __attribute__((noinline)) void planes_together_##s(                                                             \
+        int64_t rows, const block *b, const planes *p, const plane_parts *parts, const T *strip, const T *w, T *out)       \
     {                                                                                                                      \
-        plane_rows_##s(TILE_ROWS, b, p, parts, strip, w, out);                                                             \
-    }                                                                                                                      \
-    static __attribute__((noinline)) void planes_four_##s(const block *b, const planes *p, const plane_parts *parts,       \
-                                                          const T *strip, const T *w, T *out)                              \
-    {                                                                                                                      \
-        plane_rows_##s(4, b, p, parts, strip, w, out);                                                                     \
-    }                                                                                                                      \
-    static __attribute__((noinline)) void planes_two_##s(const block *b, const planes *p, const plane_parts *parts,        \
-                                                         const T *strip, const T *w, T *out)                               \
-    {                                                                                                                      \
-        plane_rows_##s(2, b, p, parts, strip, w, out);                                                                     \
-    }                                                                                                                      \
-    static __attribute__((noinline)) void planes_one_##s(const block *b, const planes *p, const plane_parts *parts,        \
-                                                         const T *strip, const T *w, T *out)                               \
-    {                                                                                                                      \
-        plane_rows_##s(1, b, p, parts, strip, w, out);                                                                     \
+        switch (rows) {                                                                                                    \
+        case TILE_ROWS: plane_rows_##s(TILE_ROWS, b, p, parts, strip, w, out); break;                                      \
+        case 4: plane_rows_##s(4, b, p, parts, strip, w, out); break;                                                      \
+        case 2: plane_rows_##s(2, b, p, parts, strip, w, out); break;                                                      \
+        default: plane_rows_##s(1, b, p, parts, strip, w, out);                                                            \
+        }                                                                                                                  \
     }                                                                                                                      \
     /* A row of the result at the places of class c, strip rows [row, row + rows). from: NULL for zeros. */                \
     static void spread_places_##s(const place_class *c, int64_t row, int64_t rows, const T *from, T *out)                  \
@@ -384,11 +374,8 @@ static void list_parts(const block *b, const planes *p, int64_t rows, int lanes,
             out += row * (b->slide.places / b->slide.extent[0]);                                                           \
         for (int64_t k = 0, n; k < b->rows; k += n) {                                                                      \
             n = rows_together(b->rows - k);                                                                                \
-            (n == TILE_ROWS ? planes_whole_##s                                                                             \
-             : n == 4       ? planes_four_##s                                                                              \
-             : n == 2       ? planes_two_##s                                                                               \
-                            : planes_one_##s)(b, p, &parts, padded, w + k * b->t->in[1].stride[0],                               \
-                                        c ? some : out + k * p->out_row);                                                  \
+            planes_together_##s(n, b, p, &parts, padded, w + k * b->t->in[1].stride[0],                                    \
+                                c ? some : out + k * p->out_row);                                                          \
             for (int64_t r = 0; c && r < n; r++)                                                                           \
                 spread_places_##s(c, row, rows, some + r * p->out_row, out + (k + r) * c->places);                         \
         }                                                                                                                  \
