@@ -99,7 +99,9 @@ static bool are_planes_of_class(const block *of, planes *p)
 /* Can all classes be computed so? */
 static bool are_classes(const block *b, planes *p)
 {
-    const int64_t n = b->depth > 0 ? classes_of(&b->slide) : 0;
+    const oly_dtype dtype = b->t->out.dtype; /* classes without taps do not ask are_planes */
+    const bool real = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+    const int64_t n = real && b->depth > 0 ? classes_of(&b->slide) : 0;
     for (int64_t k = 0; k < n; k++) {
         const place_class c = find_class(&b->slide, k);
         const block of = of_class(b, &c);

@@ -242,11 +242,35 @@ static void both_ways_have_the_same_bits(void **state)
     }
 }
 
+/* Parts of the result that meet no element of the dilated operand, of every kind of type. */
+static void parts_between_dilated_elements_are_zero(void **state)
+{
+    static const oly_dtype types[] = {OLY_INT8, OLY_INT32, OLY_BFLOAT16, OLY_FLOAT32, OLY_FLOAT64, OLY_COMPLEX64};
+    const int64_t gaps[] = {1, 5}, none[4] = {0}, inside[] = {0, 0, 0, 4};
+    oly_mesh mesh = oly_make_mesh("x=8");
+    (void)state;
+    for (int k = 0; k < 6; k++)
+        OLY_SCOPE
+        {
+            oly_array x = oly_astype(oly_add(oly_reshape(oly_arange(3 * 4 * 5, OLY_INT32), 1, 3, 4, 5), 1), types[k]);
+            oly_array w = oly_astype(oly_add(oly_reshape(oly_arange(9 * 3, OLY_INT32), 9, 3, 1, 1), -9), types[k]);
+            oly_array y = oly_conv(oly_device_put(x, oly_named(mesh, "None, None, None, x")), w, .n_list = 2,
+                                   .lhs_dilation_list = gaps);
+            oly_array plain = oly_conv(oly_pad(x, 0, none, none, inside), w);
+            oly_array same =
+                oly_all(oly_eq(oly_device_put(y, oly_named(mesh, "")), oly_device_put(plain, oly_named(mesh, ""))));
+            bool yes = false;
+            assert_int_equal(oly_process_allgather(same, &yes, sizeof yes), OLY_OK);
+            assert_true(yes);
+        }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(have_the_values_of_plain_loops, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(both_ways_have_the_same_bits, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(parts_between_dilated_elements_are_zero, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(windows_have_the_values_of_plain_loops, check_start_wide, check_finish)};
     return CHECK_MAIN(tests);
 }
