@@ -33,6 +33,7 @@ typedef enum common_constant {
     MINUS_ONE_F64,
     SIGN_32,
     SIGN_64,
+    SIGNS_OF_PARTS, /* of a complex64 */
     MAGNITUDE_32,
     MAGNITUDE_64,
     INFINITY_F32,

@@ -112,6 +112,7 @@ static void name_common(generator *g)
                                              [MINUS_ONE_F64] = OLY_FLOAT64,
                                              [SIGN_32] = OLY_INT32,
                                              [SIGN_64] = OLY_INT64,
+                                             [SIGNS_OF_PARTS] = OLY_INT64,
                                              [MAGNITUDE_32] = OLY_INT32,
                                              [MAGNITUDE_64] = OLY_INT64,
                                              [INFINITY_F32] = OLY_FLOAT32,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files that write operations share (operations.c, avx2.c). Private to kernels/x86. */
+/* What the files that write operations share (operations.c, avx2.c, complex.c). Private to kernels/x86. */
 #ifndef OLY_X86_OPERATION_H
 #define OLY_X86_OPERATION_H
 #include "x86/generator.h"
@@ -85,4 +85,14 @@ void oly_x86_copy(const written *w, uint32_t op, int bytes);
 bool oly_avx2_knows(const oly_tile_instruction *c);
 /* Writes what AVX2 does otherwise than AVX-512. False: nothing, the two do it in the same way. */
 bool oly_avx2_write(const written *w, const oly_tile_instruction *c);
+
+/* -- complex.c --------------------------------------------------------------------------------------------------------------- */
+/* Is there code for an instruction that has complex operands, or a complex result? */
+bool oly_x86_knows_complex(const generator *g, const oly_tile_instruction *c);
+/* Writes it. False: nothing, it is that of float64. */
+bool oly_x86_write_complex(const written *w, const oly_tile_instruction *c);
+static inline bool is_complex(const oly_tile_instruction *c)
+{
+    return c->dtype == OLY_COMPLEX64 || c->to == OLY_COMPLEX64;
+}
 #endif

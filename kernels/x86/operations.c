@@ -518,6 +518,8 @@ static bool knows(const oly_tile_instruction *c)
 
 bool oly_x86_knows(const generator *g, const oly_tile_instruction *c)
 {
+    if (is_complex(c))
+        return oly_x86_knows_complex(g, c);
     return knows(c) && (!is_avx2(g) || oly_avx2_knows(c));
 }
 
@@ -591,7 +593,7 @@ void oly_x86_operate(generator *g, int i)
                  .out = out,
                  .in = g->in[i],
                  .wide = size == 8};
-    if (!is_avx2(g) || !oly_avx2_write(&w, c))
+    if ((!is_complex(c) || !oly_x86_write_complex(&w, c)) && (!is_avx2(g) || !oly_avx2_write(&w, c)))
         write(&w, c);
     if (is_widened(c->to) && rounds(c))
         oly_x86_round_half(g, c->to, g->value[out].reg);

@@ -26,6 +26,7 @@ const uint64_t oly_code_common[COMMON_WORDS] = {
     [8 + MINUS_ONE_F64] = 0xbff0000000000000,
     [8 + SIGN_32] = 0x80000000,
     [8 + SIGN_64] = 0x8000000000000000,
+    [8 + SIGNS_OF_PARTS] = 0x8000000080000000,
     [8 + MAGNITUDE_32] = 0x7fffffff,
     [8 + MAGNITUDE_64] = 0x7fffffffffffffff,
     [8 + INFINITY_F32] = 0x7f800000,

@@ -20,11 +20,12 @@
 
 enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
 
-static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY_UINT64,  OLY_FLOAT32, OLY_FLOAT64,
-                                OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16};
-static bool long_conversions; /* does the instruction set have code for those of 64-bit integers and floats? */
-static bool divided;          /* programs have operations without code among the others */
-static bool apart;            /* operands are transposed, backwards, with gaps; last dimensions are short */
+static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY_UINT64,  OLY_FLOAT32,  OLY_FLOAT64,
+                                OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16, OLY_COMPLEX64};
+static bool
+    is_avx512; /* the instruction set: with code for conversions of 64-bit integers and floats, without that for equal complex numbers */
+static bool divided; /* programs have operations without code among the others */
+static bool apart;   /* operands are transposed, backwards, with gaps; last dimensions are short */
 
 typedef struct random_case {
     oly_tile_instruction code[MOST_OPERATIONS];
@@ -95,10 +96,42 @@ static bool is_converted(int from, int to)
     bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
     if (is_half(to) && from == OLY_FLOAT64)
         return false;
+    if (from == OLY_COMPLEX64 || to == OLY_COMPLEX64)
+        return from == to || from == OLY_FLOAT32 || to == OLY_FLOAT32;
     bool from_long = from == OLY_INT64 || from == OLY_UINT64;
-    if (!long_conversions && ((real && to == OLY_INT64) || (from_long && (to == OLY_FLOAT32 || is_half(to)))))
+    if (!is_avx512 && ((real && to == OLY_INT64) || (from_long && (to == OLY_FLOAT32 || is_half(to)))))
         return false;
     return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
+}
+
+/* Of complex numbers x and y, or of floats that are parts of one; k: a bool, if there is one. */
+static void add_complex(random_case *c, bool known, int x, int y, int k)
+{
+    static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul},
+                          part[] = {OLY_TILE_real, OLY_TILE_imag, OLY_TILE_abs};
+    static const uint16_t unary[] = {OLY_TILE_neg, OLY_TILE_conj, OLY_TILE_square},
+                          unknown[] = {OLY_TILE_exp, OLY_TILE_sin, OLY_TILE_sqrt};
+    const int number = OLY_COMPLEX64;
+    if (c->dtype[x] == OLY_FLOAT32)
+        add(c, OLY_TILE_complex, OLY_FLOAT32, number, x, y, -1);
+    else if (!known && draw(2))
+        add(c, OLY_TILE_div, number, number, x, y, -1);
+    else if (!known)
+        add(c, unknown[draw(COUNT(unknown))], number, number, x, -1, -1);
+    else
+        switch (draw(6)) {
+        case 0: add(c, part[draw(COUNT(part))], number, OLY_FLOAT32, x, -1, -1); break;
+        case 1: add(c, unary[draw(COUNT(unary))], number, number, x, -1, -1); break;
+        case 2:
+            if (k >= 0)
+                add(c, OLY_TILE_select, number, number, k, x, y);
+            break;
+        case 3:
+            if (!is_avx512)
+                add(c, draw(2) ? OLY_TILE_eq : OLY_TILE_ne, number, OLY_BOOL, x, y, -1);
+            break;
+        default: add(c, binary[draw(COUNT(binary))], number, number, x, y, -1);
+        }
 }
 
 /* An operation that the generator does not know. */
@@ -113,6 +146,10 @@ static void add_unknown(random_case *c)
     bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, pair = draw(3) == 0;
     if (x < 0 || dtype == OLY_BOOL || (is_half(dtype) && pair))
         return;
+    if (dtype == OLY_COMPLEX64) {
+        add_complex(c, false, x, y, -1);
+        return;
+    }
     if (wide || is_half(dtype))
         add(c, pair ? real_pair[draw(COUNT(real_pair))] : real[draw(is_half(dtype) ? 5 : COUNT(real))], dtype, dtype, x,
             pair ? y : -1, -1);
@@ -140,7 +177,12 @@ static void add_operation(random_case *c)
     }
     if (divided && draw(5) == 0)
         add_unknown(c);
-    switch (draw(9)) {
+    bool of_parts = dtype == OLY_FLOAT32 && to == OLY_COMPLEX64 && draw(2);
+    if (of_parts || (dtype == OLY_COMPLEX64 && draw(4))) {
+        add_complex(c, true, x, y, k);
+        return;
+    }
+    switch (dtype == OLY_COMPLEX64 ? 6 : draw(9)) {
     case 0:
     case 1:
     case 2:
@@ -278,6 +320,8 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
         memcpy(&x, a + 4 * i, 4), memcpy(&y, b + 4 * i, 4);
         return memcmp(&x, &y, 4) == 0 || (isnan(x) && isnan(y));
     }
+    if (dtype == OLY_COMPLEX64)
+        return same(OLY_FLOAT32, a, b, 2 * i) && same(OLY_FLOAT32, a, b, 2 * i + 1);
     if (dtype == OLY_FLOAT64) {
         double x, y;
         memcpy(&x, a + 8 * i, 8), memcpy(&y, b + 8 * i, 8);
@@ -348,13 +392,13 @@ static void on_each_with_code(void (*check)(void))
             oly_drop_message();
             continue;
         }
-        long_conversions = strcmp(instruction_sets[k], "avx512") == 0;
+        is_avx512 = strcmp(instruction_sets[k], "avx512") == 0;
         oly_group_forget();
         if (oly_code_available())
             check();
     }
     assert_int_equal(oly_kernels_choose(""), OLY_OK);
-    long_conversions = strcmp(oly_kernels_isa(), "avx512") == 0;
+    is_avx512 = strcmp(oly_kernels_isa(), "avx512") == 0;
     oly_group_forget();
 }
 
@@ -592,26 +636,48 @@ static void check_lengths(single *s)
             check_single(s, n, scalars, beside[(n + scalars) % COUNT(beside)]);
 }
 
+/* Complex numbers to and from floats and bools. */
+static void check_parts_of(single *s, int type)
+{
+    static const uint16_t part[] = {OLY_TILE_real, OLY_TILE_imag, OLY_TILE_abs}, test[] = {OLY_TILE_eq, OLY_TILE_ne};
+    s->n_in = 1;
+    s->to = OLY_FLOAT32;
+    for (int k = 0; k < COUNT(part) && type == OLY_COMPLEX64; k++) {
+        s->op = part[k];
+        check_lengths(s);
+    }
+    s->n_in = 2;
+    s->to = OLY_BOOL;
+    for (int k = 0; k < COUNT(test) && type == OLY_COMPLEX64 && !is_avx512; k++) {
+        s->op = test[k];
+        check_lengths(s);
+    }
+    s->op = OLY_TILE_complex;
+    s->to = OLY_COMPLEX64;
+    if (type == OLY_FLOAT32)
+        check_lengths(s);
+}
+
 static void check_operations_of(single *s, int type)
 {
     static const struct {
         uint16_t op;
-        uint8_t operands, on; /* on: 1 bools, 2 integers, 4 floats, 8 halves */
+        uint8_t operands, on; /* on: 1 bools, 2 integers, 4 floats, 8 halves, 16 complex numbers */
         bool to_bool;
     } known[] = {
-        {OLY_TILE_add, 2, 15, false},        {OLY_TILE_sub, 2, 14, false},    {OLY_TILE_mul, 2, 15, false},
+        {OLY_TILE_add, 2, 31, false},        {OLY_TILE_sub, 2, 30, false},    {OLY_TILE_mul, 2, 31, false},
         {OLY_TILE_div, 2, 12, false},        {OLY_TILE_max, 2, 15, false},    {OLY_TILE_min, 2, 15, false},
         {OLY_TILE_and, 2, 3, false},         {OLY_TILE_or, 2, 3, false},      {OLY_TILE_xor, 2, 3, false},
         {OLY_TILE_eq, 2, 15, true},          {OLY_TILE_ne, 2, 15, true},      {OLY_TILE_lt, 2, 15, true},
         {OLY_TILE_le, 2, 15, true},          {OLY_TILE_gt, 2, 15, true},      {OLY_TILE_ge, 2, 15, true},
-        {OLY_TILE_neg, 1, 14, false},        {OLY_TILE_abs, 1, 14, false},    {OLY_TILE_square, 1, 14, false},
+        {OLY_TILE_neg, 1, 30, false},        {OLY_TILE_abs, 1, 14, false},    {OLY_TILE_square, 1, 30, false},
         {OLY_TILE_sign, 1, 12, false},       {OLY_TILE_sqrt, 1, 12, false},   {OLY_TILE_floor, 1, 12, false},
         {OLY_TILE_ceil, 1, 12, false},       {OLY_TILE_round, 1, 12, false},  {OLY_TILE_is_finite, 1, 12, true},
-        {OLY_TILE_fma, 3, 4, false},         {OLY_TILE_select, 3, 15, false}, {OLY_TILE_not, 1, 1, false},
-        {OLY_TILE_logical_not, 1, 1, false},
+        {OLY_TILE_fma, 3, 4, false},         {OLY_TILE_select, 3, 31, false}, {OLY_TILE_not, 1, 1, false},
+        {OLY_TILE_logical_not, 1, 1, false}, {OLY_TILE_conj, 1, 16, false},
     };
     bool wide = type == OLY_FLOAT32 || type == OLY_FLOAT64;
-    int kind = type == OLY_BOOL ? 1 : is_half(type) ? 8 : wide ? 4 : 2;
+    int kind = type == OLY_BOOL ? 1 : type == OLY_COMPLEX64 ? 16 : is_half(type) ? 8 : wide ? 4 : 2;
     s->from = type;
     for (int k = 0; k < COUNT(known); k++)
         if (known[k].on & kind) {
@@ -620,6 +686,7 @@ static void check_operations_of(single *s, int type)
             s->to = known[k].to_bool ? OLY_BOOL : type;
             check_lengths(s);
         }
+    check_parts_of(s, type);
     s->op = OLY_TILE_convert;
     s->n_in = 1;
     for (int k = 0; k < COUNT(types); k++) {
