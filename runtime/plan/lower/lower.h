@@ -58,5 +58,7 @@ oly_status oly_sink_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_r
                           const oly_axis_list *axes, bool *done);
 
 /* -- in_place_carries.c -- */
+/* Do all other readers of what is updated run before the update, whatever the order? */
+bool oly_is_last_reader(oly_planner *p, const oly_graph *g, const oly_node *update);
 oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes);
 #endif

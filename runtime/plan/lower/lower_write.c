@@ -21,6 +21,8 @@ static bool makes_next(const oly_frame *f, const oly_node *n)
     return false;
 }
 
+enum { FAR = 4096 }; /* nodes between an operand that others read, too, and the update */
+
 /* May the update overwrite its operand's memory? Only if nothing reads the operand later. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
@@ -30,7 +32,8 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
         return false;
     if (v->written_over)
         return makes_next(f, n);
-    if (u->n_uses != 1 || v->replicas || !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE))
+    if (v->replicas || !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE) ||
+        (u->n_uses != 1 && (n->index - u->index > FAR || !oly_is_last_reader(p, f->graph, n))))
         return false;
     const oly_slot *s = &p->plan->slots[v->slot];
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
