@@ -244,18 +244,19 @@ static int64_t pieces(const oly_local_task *t)
     return n;
 }
 
-/* Sums of single elements in memory that stays in cache, straight from their indexes (cpu/scatter_direct.h). */
-static bool adds_directly(const oly_local_task *t)
+/* Sums, smallest and largest of single elements in memory that stays in cache, straight from their indexes (cpu/scatter_direct.h). */
+static bool combines_directly(const oly_local_task *t)
 {
+    bool known = t->op == OLY_LOCAL_SCATTER_ADD || t->op == OLY_LOCAL_SCATTER_MIN || t->op == OLY_LOCAL_SCATTER_MAX;
     int64_t bytes = oly_local_count(&t->out, -1) * oly_element_bytes[t->out.dtype];
-    return t->op == OLY_LOCAL_SCATTER_ADD && t->n_axes == 1 && t->n_batch == 0 && updated_elements(t) == 1 &&
-           t->mode == OLY_INDEX_FILL && bytes <= CACHED_BYTES;
+    return known && t->n_axes == 1 && t->n_batch == 0 && updated_elements(t) == 1 && t->mode == OLY_INDEX_FILL &&
+           bytes <= CACHED_BYTES;
 }
 
 int oly_local_chunks_worth(const oly_local_task *t, int chunks, int threads)
 {
     bool all_read = scatters(t) && cuts_indexed(t) && updated_elements(t) <= FEW_UPDATED;
-    if (all_read && threads <= FEW_THREADS && adds_directly(t))
+    if (all_read && threads <= FEW_THREADS && combines_directly(t))
         return oly_smaller(chunks, 1);
     return all_read && threads < chunks ? threads : chunks;
 }

@@ -748,8 +748,8 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
         if (drops && single && sums && step == 1 && positions.n_axes == 1 &&
             sum_runs(&positions, k, n, u->dtype, to, from))
             continue;
-        if (drops && single && t->op == OLY_LOCAL_SCATTER_ADD && step == 1 && positions.n_axes == 1 &&
-            add_from_indexes(&positions, k, n, u->dtype, to, from))
+        if (drops && single && step == 1 && positions.n_axes == 1 &&
+            combine_from_indexes(&positions, k, n, t->op, u->dtype, to, from))
             continue;
         int64_t rows = (drops ? select_dropping : select_positions)(&positions, k, n, offset, which);
         int64_t next = n < end - k - n ? n : end - k - n;

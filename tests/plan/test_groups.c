@@ -33,6 +33,43 @@ static void many_terms_are_few_groups(void **state)
     assert_true(without.costs.steps > 4 * TERMS);
 }
 
+/* Two results that have a value in common, one of which waits for a sum: they are one group, after the sum. */
+static void results_in_common(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array both = oly_mul(oly_sub(in[0], 0.25), 3);
+    out[0] = oly_sub(0.5, both);
+    out[1] = oly_add(both, oly_sum(oly_abs(in[0])));
+}
+
+static void advance(oly_array i, oly_array *c, void *user)
+{
+    (void)user;
+    oly_array next = oly_add(c[0], c[1]);
+    c[0] = oly_sub(0.5, next);
+    c[1] = oly_add(oly_mul(0.25, next), oly_mul(0.125, oly_astype(i, OLY_FLOAT32)));
+}
+
+static void advance_four(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = out[1] = in[0];
+    oly_fori(0, 4, advance, 2, out, user);
+}
+
+static void results_join_the_group_that_reads_them(void **state)
+{
+    (void)state;
+    static pass_outcome with, without;
+    static const char *const specs[] = {"", "x", "(x,y)"};
+    for (int k = 0; k < (int)(sizeof specs / sizeof *specs); k++) {
+        oly_array in = compare_pass_numbers(specs[k], -1, LENGTH);
+        compare_pass(OLY_OPTIMISATION_FUSION, results_in_common, NULL, &in, 1, 2, &with, &without);
+        assert_int_equal(with.costs.steps, k == 0 ? 3 : 4); /* the magnitudes, their sum, its reduction, both results */
+        compare_pass(OLY_OPTIMISATION_FUSION, advance_four, NULL, &in, 1, 2, &with, &without);
+        assert_int_equal(with.costs.steps, 3); /* the counter as a float, both results, the loop */
+    }
+}
+
 /* One more value of some that there are; shapes are `length` or that without its last element. */
 static oly_array one_more(oly_array *values, int n, int64_t length)
 {
@@ -94,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_terms_are_few_groups, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(results_join_the_group_that_reads_them, check_start, check_finish),
         cmocka_unit_test_setup_teardown(random_programs_have_the_values_of_single_operations, check_start,
                                         check_finish),
     };

@@ -22,6 +22,7 @@ typedef struct grouping {
     int *registers;      /* [groups] an upper bound */
     int *first;          /* [groups] index of the first operation */
     int *last_use, *met; /* [nodes] of registers_needed */
+    bool *reads_part;    /* [groups] of raise_results */
     uint8_t *apart;      /* [nodes] operands (bits) that are in a group which has no room for the operation */
 } grouping;
 
@@ -274,6 +275,55 @@ static int form_groups(grouping *s, bool *full)
     return n_ids;
 }
 
+/* -- results of groups ------------------------------------------------------------------------------------------------- */
+
+enum { NOBODY = -1, OTHERS = -2 }; /* who reads a group, if not one other group */
+
+/* Does it show a part of its operand? On several devices that part is not split as arrays of its shape are, and a group that reads it may
+ * be computed where it is. */
+static bool is_part(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW &&
+           (oly_ops[n->op].detail == OLY_VIEW_SLICE || (n->n_in == 1 && is_part(n->in[0])));
+}
+
+/* Raises groups whose values are results, and are otherwise read by one other group alone, to the depth of that one, so that they become
+ * one: what both have in common then needs no memory. `parted`: those that read parts stay. True: some were raised. */
+static bool raise_results(const grouping *s, int n_ids, int *reader, int *depth, bool parted)
+{
+    oly_frame *f = s->f;
+    const oly_graph *g = f->graph;
+    bool any = false;
+    for (int k = 0; k < n_ids; k++) {
+        reader[k] = NOBODY;
+        s->reads_part[k] = false;
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const oly_node *n = g->nodes[k];
+        int into = group_of(s, n);
+        if (into >= 0)
+            depth[into] = f->values[k].depth;
+        for (int j = 0; j < n->n_in; j++) {
+            int from = group_of(s, n->in[j]);
+            if (parted && into >= 0 && is_part(n->in[j]))
+                s->reads_part[into] = true;
+            if (from < 0 || from == into)
+                continue;
+            bool alone = into >= 0 && joins_at(s, n, j) && (reader[from] == NOBODY || reader[from] == into);
+            reader[from] = alone ? into : OTHERS;
+        }
+    }
+    for (int k = g->n_nodes - 1; k >= 0; k--) {
+        int group = group_of(s, g->nodes[k]), into = group >= 0 ? reader[group] : NOBODY;
+        if (into < 0 || s->reads_part[group] || s->reads_part[into] || s->size[group] + s->size[into] > LARGEST_GROUP ||
+            s->registers[group] + s->registers[into] > MOST_REGISTERS || f->values[k].depth >= depth[into])
+            continue;
+        f->values[k].depth = depth[into];
+        any = true;
+    }
+    return any;
+}
+
 oly_status oly_make_groups(oly_planner *p, oly_frame *f)
 {
     oly_graph *g = f->graph;
@@ -287,9 +337,11 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
                   .first = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .last_use = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
                   .met = OLY_PLAN_NEW(p, int, g->n_nodes + 1),
+                  .reads_part = OLY_PLAN_NEW(p, bool, g->n_nodes + 1),
                   .apart = OLY_PLAN_NEW(p, uint8_t, g->n_nodes + 1)};
-    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last_use && s.met ? s.apart
-                                                                                                       : NULL);
+    OLY_PLAN_CHECK(scratch && count && s.of && s.size && s.registers && s.first && s.last_use && s.met && s.reads_part
+                       ? s.apart
+                       : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_node *n = g->nodes[k];
         oly_graph_ahead(g, k, 1);
@@ -302,6 +354,9 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         raise_depths(&s, scratch);
         n_ids = form_groups(&s, &full);
     }
+    if (!full && raise_results(&s, n_ids, scratch, count, p->mesh->n_devices > 1))
+        n_ids = form_groups(&s, &full);
+    memset(count, 0, sizeof *count * (size_t)(g->n_nodes + 1));
     collect(f, n_ids, s.of, scratch, count);
     f->groups = OLY_PLAN_NEW(p, oly_group, f->n_groups + 1);
     OLY_PLAN_CHECK(f->groups);
