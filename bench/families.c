@@ -131,6 +131,39 @@ static oly_array logistic(oly_array x, int64_t n)
     oly_fori(0, n, logistic_step, 1, &x, NULL);
     return x;
 }
+/* Thirty-two rounds of a hash, which depend on their number. */
+static oly_array turned(oly_array x, int bits)
+{
+    return oly_bitwise_or(oly_left_shift(x, bits), oly_shift_right_logical(x, 32 - bits));
+}
+static void hash_round(oly_array i, oly_array *c, void *user)
+{
+    (void)user;
+    oly_array sum = oly_add(c[0], c[1]);
+    c[1] = oly_bitwise_xor(oly_bitwise_xor(turned(c[1], 13), sum), oly_astype(i, OLY_UINT32));
+    c[0] = turned(sum, 7);
+}
+static oly_array hashed(oly_array x)
+{
+    oly_array c[] = {x, oly_bitwise_not(x)};
+    oly_fori(0, 32, hash_round, 2, c, NULL);
+    return c[1];
+}
+/* In how many of 20 iterations of z = z * z + c numbers stay near 0. */
+static void escape_step(oly_array i, oly_array *c, void *user)
+{
+    const oly_array *point = user;
+    (void)i;
+    oly_array near = oly_le(oly_abs(c[0]), 2);
+    c[0] = oly_where(near, oly_add(oly_mul(c[0], c[0]), *point), c[0]);
+    c[1] = oly_add(c[1], oly_astype(near, OLY_INT32));
+}
+static oly_array escapes(oly_array x)
+{
+    oly_array c[] = {oly_zeros_like(x), oly_zeros(OLY_INT32, oly_dim(x, 0))};
+    oly_fori(0, 20, escape_step, 2, c, &x);
+    return c[1];
+}
 /* Ten steps of Runge-Kutta's method of fourth order for n systems of three equations, stacked. */
 static oly_array lorenz_slope(oly_array s)
 {

@@ -429,6 +429,33 @@ def adaptive(s):
     return c[0]
 
 
+def hashed(x):
+    a, b = x, ~x
+    turned = lambda v, bits: (v << np.uint32(bits)) | (v >> np.uint32(32 - bits))
+    def step(i, c):
+        a, b = c
+        total = a + b
+        return turned(total, 7), turned(b, 13) ^ total ^ xp.asarray(i).astype(xp.uint32)
+    if which == "jax":
+        return jax.lax.fori_loop(0, 32, step, (a, b))[1]
+    for i in range(32):
+        a, b = step(i, (a, b))
+    return b
+
+
+def escapes(x):
+    def step(i, c):
+        z, n = c
+        near = xp.abs(z) <= 2
+        return xp.where(near, z * z + x, z), n + near.astype(np.int32)
+    c = (xp.zeros_like(x), xp.zeros(len(x), np.int32))
+    if which == "jax":
+        return jax.lax.fori_loop(0, 20, step, c)[1]
+    for i in range(20):
+        c = step(i, c)
+    return c[1]
+
+
 def bilateral(x):
     n, total, weights = len(x), 0, 0
     wide = xp.pad(x, 2, mode="edge")
@@ -450,7 +477,7 @@ def lorenz(s):
 
 
 ROWS.update({
-    "loops_adaptive": adaptive, "images_bilateral": bilateral, "loops_lorenz": loop(10, lorenz), "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
+    "loops_adaptive": adaptive, "loops_hash": hashed, "loops_mandelbrot": escapes, "images_bilateral": bilateral, "loops_lorenz": loop(10, lorenz), "columns_argmax_f64": lambda x: x.argmax(0), "rows_argmax_f64": lambda x: x.argmax(1), "rows_argmax_i32": lambda x: x.argmax(1),
     "rows_sum_bf16": lambda x: x.sum(1), "columns_sum_f16": lambda x: x.sum(0), "rows_max_i8": lambda x: x.max(1),
     "columns_mean_f64": lambda x: x.mean(0), "whole_count": lambda x: (x > .5).sum(), "columns_cumsum_f64": lambda x: xp.cumsum(x, 0),
     "middle_cumsum": lambda x: xp.cumsum(x, 1), "whole_cumsum_i32": xp.cumsum, "gather_along_columns": lambda x, i: xp.take_along_axis(x, i, 0),

@@ -7,6 +7,7 @@
  * this before it propagates shardings. A rearrangement is removed if every path from it upwards, through elementwise
  * operations with no other reader, ends in its inverse or in a broadcast number. A broadcast does not need dimensions
  * of size 1 that a reshape inserts before it either: once they are gone, all readers of the operand read the same value.
+ * Operations on numbers that have been given dimensions are done on the numbers.
  * Nor does a reduction need a transpose: it reduces the other dimensions of what was transposed, and elements are added in the order in
  * which they are in memory. See graph.h. */
 #include "graph/graph.h"
@@ -138,6 +139,50 @@ static bool skips_reshape(const oly_node *node, oly_params *params)
     return e == from->rank;
 }
 
+/* -- single elements ----------------------------------------------------------------------------------------------------- */
+
+/* A slice of everything, such as that of an array that has become its parts (components.c). */
+static bool shows_all(const oly_node *node)
+{
+    bool all = oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_SLICE &&
+               !node->params.sharding && !node->type.mesh;
+    for (int d = 0; all && d < node->type.rank; d++)
+        all = node->params.start[d] == 0 && node->params.step[d] == 1 &&
+              node->type.shape[d] == node->in[0]->type.shape[d];
+    return all;
+}
+
+/* A reshape of a number that gives it dimensions. */
+static bool is_reshaped_number(const oly_node *node)
+{
+    return oly_ops[node->op].lowering == OLY_LOWER_RESHAPE && node->in[0]->type.rank == 0 && !node->params.sharding &&
+           !node->type.mesh;
+}
+
+/* An operation on single elements that are numbers with dimensions is done on the numbers, and its result gets the dimensions: so all that is
+ * computed from numbers has one shape, and can be one group. *made is NULL if that is not so. */
+static oly_status compute_number(oly_graph *g, const oly_node *node, oly_node **made)
+{
+    oly_node *in[8], *number;
+    const oly_node *reshape = NULL;
+    *made = NULL;
+    if (!elementwise(node) || node->type.rank == 0 || node->type.mesh)
+        return OLY_OK;
+    for (int k = 0; k < node->n_in; k++) {
+        oly_node *x = node->in[k];
+        if (!is_reshaped_number(x) && !number_of(x))
+            return OLY_OK;
+        reshape = is_reshaped_number(x) ? x : reshape;
+        in[k] = x->in[0];
+    }
+    if (!reshape)
+        return OLY_OK;
+    OLY_TRY(oly_graph_add(g, node->op, node->n_in, in, &node->params, &number));
+    OLY_TRY(oly_graph_add(g, reshape->op, 1, &number, &reshape->params, made));
+    number->site = (*made)->site = node->site;
+    return OLY_OK;
+}
+
 /* -- reductions ------------------------------------------------------------------------------------------------------------------ */
 
 /* A transpose of arrays of this type above a reduction, through at least one elementwise operation; NULL: there is none. */
@@ -250,7 +295,13 @@ static oly_status cancel(oly_graph *g, bool *any)
             OLY_TRY(note(g, &instead, node, made));
             continue;
         }
-        OLY_TRY(reduce_untransposed(g, node, &made));
+        if (shows_all(node)) {
+            OLY_TRY(note(g, &instead, node, node->in[0]));
+            continue;
+        }
+        OLY_TRY(compute_number(g, node, &made));
+        if (!made)
+            OLY_TRY(reduce_untransposed(g, node, &made));
         if (made) {
             OLY_TRY(note(g, &instead, node, made));
             continue;

@@ -3,6 +3,7 @@
  * the transfer of masks that every device can compute. Bytes, and values: those of one device. */
 #include "check_communication.h"
 #include "check_session.h"
+#include "compare_pass.h"
 #include "core/optimisation.h"
 #include "plan/plan.h"
 #include <stdlib.h>
@@ -78,6 +79,32 @@ static void others_stay(void **state)
     (void)state;
     assert_true(check_steps_with(CHECK_MOVES, partly_cancelled, "x=8", "x", 64, 4) > 0);
     assert_true(check_steps_with(CHECK_MOVES, regrouped_otherwise, "x=8", "None, x", 16, 32) > 0);
+}
+
+/* -- numbers with dimensions ------------------------------------------------------------------------------------------------- */
+
+/* Of three numbers with dimensions, which are read several times, and become numbers again. */
+static void numbers_with_dimensions(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array sum = oly_sum(in[0]), a = oly_reshape(sum, 1), b = oly_reshape(oly_max(in[0]), 1);
+    oly_array c = oly_sub(oly_mul(a, b), 2), d = oly_add(oly_mul(0.5, c), a);
+    oly_array shape[] = {oly_squeeze(c, 0), oly_squeeze(d, 0)};
+    oly_array e = oly_where(oly_gt(shape[0], 0), oly_mul(shape[1], shape[0]), oly_sub(shape[1], sum));
+    out[0] = oly_concatenate(0, oly_add(oly_reshape(e, 1), d), c, oly_slice(d, "0:1"));
+    out[1] = oly_mul(e, shape[0]);
+}
+
+static void numbers_with_dimensions_are_numbers(void **state)
+{
+    (void)state;
+    static pass_outcome with, without;
+    static const char *const specs[] = {"", "x", "(x,y)"};
+    for (int k = 0; k < 3; k++) {
+        oly_array in = compare_pass_numbers(specs[k], -1, 64);
+        compare_pass(OLY_OPTIMISATION_CANCEL_REARRANGEMENTS, numbers_with_dimensions, NULL, &in, 1, 2, &with, &without);
+        assert_true(with.costs.steps < without.costs.steps);
+    }
 }
 
 /* -- reductions of transposed arrays -------------------------------------------------------------------------------------------- */
@@ -190,6 +217,7 @@ int main(void)
         cmocka_unit_test(rearrangements_that_cancel_move_nothing),
         cmocka_unit_test(loops_too),
         cmocka_unit_test(others_stay),
+        cmocka_unit_test(numbers_with_dimensions_are_numbers),
         cmocka_unit_test(reductions_take_arrays_as_they_are),
         cmocka_unit_test(masks_are_computed_where_they_are_read),
     };
