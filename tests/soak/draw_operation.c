@@ -718,6 +718,9 @@ static bool draw_inside(program *p, statement *s)
     if (s->op == OP_neighbours || s->op == OP_product) {
         if (s->op == OP_product && p->rank_of[s->in[0]] != 2)
             return false;
+        /* it has no derivative, also in branches that are not taken, where the reference does not see it */
+        if (s->op == OP_neighbours && p->in_gradient && p->dtype_of[s->in[0]] != OLY_INT32)
+            return false;
         if (p->dtype_of[s->in[0]] != OLY_INT32)
             s->in[0] = converted(p, s->in[0], OLY_FLOAT32);
     }
