@@ -707,6 +707,12 @@ static bool draw_collective(program *p, statement *s)
     return true;
 }
 
+/* Not where a map's elements go different ways around a loop or branch: it may be one that the map makes of selects. */
+static bool may_have_effect(const program *p)
+{
+    return !p->in_vmap || p->depth <= 2;
+}
+
 static bool draw_inside(program *p, statement *s)
 {
     s->n_in = 1;
@@ -714,6 +720,8 @@ static bool draw_inside(program *p, statement *s)
     s->flag = one_in(&p->choices, 2);
     s->k = below(&p->choices, 4);
     if (p->explicit_axes || p->rank_of[s->in[0]] > 4)
+        return false;
+    if (s->op != OP_custom && s->op != OP_neighbours && s->op != OP_product && !may_have_effect(p))
         return false;
     if (s->op == OP_neighbours || s->op == OP_product) {
         if (s->op == OP_product && p->rank_of[s->in[0]] != 2)
