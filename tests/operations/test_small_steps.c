@@ -146,6 +146,19 @@ static size_t results(drawn *p, char *bytes)
     return n;
 }
 
+/* NaN of any sign is one value in complex numbers, whose products subtract and negate in another order. */
+static bool same(const drawn *p, const char *a, const char *b, size_t n)
+{
+    bool all = p->dtype == OLY_COMPLEX64 || memcmp(a, b, n) == 0;
+    for (size_t k = 0; k < n && all && p->dtype == OLY_COMPLEX64; k += sizeof(float)) {
+        float x, y;
+        memcpy(&x, a + k, sizeof x);
+        memcpy(&y, b + k, sizeof y);
+        all = memcmp(&x, &y, sizeof x) == 0 || (x != x && y != y);
+    }
+    return all;
+}
+
 static void loops_have_the_bits_of_the_interpreter(void **state)
 {
     static char compiled[MOST], interpreted[MOST];
@@ -162,7 +175,7 @@ static void loops_have_the_bits_of_the_interpreter(void **state)
             oly_optimisations before = oly_disable((oly_optimisations)1 << OLY_OPTIMISATION_COMPILED_GROUPS);
             assert_int_equal(results(&p, interpreted), n);
             oly_disable(before);
-            if (memcmp(compiled, interpreted, n) != 0)
+            if (!same(&p, compiled, interpreted, n))
                 fail_msg("seed %d: results differ", k);
         }
     if (count == USUAL && oly_code_available())

@@ -507,11 +507,11 @@ static oly_status is_time_tiled(fission *x, oly_graph *stepper, bool *yes)
     *yes = false;
     if (st == OLY_OK)
         st = oly_tiling_find(x->p, &probe, &form, yes);
-    if (*yes)
+    if (st == OLY_OK && *yes)
         st = oly_tiling_unroll(x->p, &form, 1, true, &pass);
     for (int d = 0; st == OLY_OK && *yes && d < form.rank; d++)
         x->reach[d] = pass.field_hi[d] - pass.field_lo[d];
-    for (int k = 0, at = 0; k < stepper->n_nodes && *yes;
+    for (int k = 0, at = 0; k < stepper->n_nodes && st == OLY_OK && *yes;
          k++) { /* copies are in the order of the nodes, after the inputs */
         if (is_input(stepper->nodes[k]))
             continue;

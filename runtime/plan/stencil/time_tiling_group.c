@@ -350,10 +350,11 @@ static oly_status build_all(grouper *g, bool *fits)
     *fits = true;
     g->again = false;
     choose_stored(g);
-    form->n_groups = g->of[form->n_stages - 1] + 1;
-    oly_tiling_group *groups = OLY_PLAN_NEW(g->p, oly_tiling_group, form->n_groups);
+    int n_groups = g->of[form->n_stages - 1] + 1;
+    oly_tiling_group *groups = OLY_PLAN_NEW(g->p, oly_tiling_group, n_groups);
     OLY_PLAN_CHECK(groups);
     form->groups = groups;
+    form->n_groups = n_groups;
     for (int k = 0, first = 0; k < form->n_groups && *fits && !g->again; k++) {
         groups[k].first = first;
         while (first < form->n_stages && g->of[first] == k)
