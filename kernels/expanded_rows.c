@@ -49,13 +49,27 @@ REPEAT(uint16_t, 16)
 REPEAT(uint32_t, 32)
 REPEAT(uint64_t, 64)
 
+/* Of complex128, which no group has several of. */
+enum { PAIR = 16 };
+static void spaced_pairs(char *out, const char *from, int64_t n, int64_t stride)
+{
+    for (int64_t k = 0; k < n; k++, out += PAIR, from += stride)
+        memcpy(out, from, PAIR);
+}
+static void repeat_pairs(char *out, const char *from, int64_t n, int64_t stride, int64_t times)
+{
+    for (int64_t k = 0; k < n; k++, out += times * PAIR, from += stride)
+        spaced_pairs(out, from, times, 0);
+}
+
 static void repeat(int element, char *out, const char *from, int64_t n, int64_t stride, int64_t times)
 {
     switch (element) {
     case 1: repeat_8(out, from, n, stride, times); break;
     case 2: repeat_16(out, from, n, stride, times); break;
     case 4: repeat_32(out, from, n, stride, times); break;
-    default: repeat_64(out, from, n, stride, times);
+    case 8: repeat_64(out, from, n, stride, times); break;
+    default: repeat_pairs(out, from, n, stride, times);
     }
 }
 
@@ -65,7 +79,8 @@ static void copy_spaced(int element, char *out, const char *from, int64_t n, int
     case 1: spaced_8(out, from, n, stride); break;
     case 2: spaced_16(out, from, n, stride); break;
     case 4: spaced_32(out, from, n, stride); break;
-    default: spaced_64(out, from, n, stride);
+    case 8: spaced_64(out, from, n, stride); break;
+    default: spaced_pairs(out, from, n, stride);
     }
 }
 

@@ -15,10 +15,7 @@ enum {
     SUB_64 = X86_OP(1, 1, 0xfb),
     LOW_PRODUCT_64 = X86_OP(1, 1, 0xf4), /* of the lower halves */
     PRODUCT_WORDS = X86_OP(1, 1, 0xd5),
-    SHIFT_64 = X86_OP(1, 1, 0x73),
-    BLEND = X86_OP(1, 3, 0x4c), /* by bytes: of the last operand where the mask has ones */
     FLOAT_OF_INT_32 = X86_OP(0, 1, 0x5b),
-    WIDEN_UNSIGNED_32 = X86_OP(1, 2, 0x35),
     BLEND_32 = X86_OP(1, 3, 0x02), /* by a number: bit k: of the last operand in element k */
     FROM_GENERAL = X86_OP(1, 1, 0x6e),
     SPREAD_32 = X86_OP(1, 2, 0x18)

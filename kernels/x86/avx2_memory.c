@@ -10,7 +10,6 @@ enum {
     LOAD = X86_OP(0, 1, 0x10),
     STORE = X86_OP(0, 1, 0x11),
     EXTRACT_UPPER = X86_OP(1, 3, 0x39),
-    SHUFFLE = X86_OP(0, 1, 0xc6),
     SPREAD_BYTE = X86_OP(1, 2, 0x78),
     ABSOLUTE_BYTES = X86_OP(1, 2, 0x1c),
     EQUAL_BYTES = X86_OP(1, 1, 0x74),

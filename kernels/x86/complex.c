@@ -11,15 +11,15 @@ enum {
     MULTIPLY = X86_OP(0, 1, 0x59),
     REAL_PARTS = X86_OP(2, 1, 0x12), /* of each number twice */
     IMAGINARY_PARTS = X86_OP(2, 1, 0x16),
-    PERMUTE = X86_OP(1, 3, 0x04),  /* within 16 bytes, by a number */
-    SHUFFLE = X86_OP(0, 1, 0xc6),  /* two floats of each operand within 16 bytes, by a number */
-    FUSED = X86_OP(1, 2, 0xb6),    /* product minus (real parts) or plus (imaginary parts) the destination */
-    NEGATE = X86_OP(1, 1, 0x57),   /* exclusive or */
-    JOIN = X86_OP(1, 1, 0x56),     /* or */
-    WIDEN = X86_OP(1, 2, 0x35),    /* 4 bytes to 8, with zeros above */
+    PERMUTE = X86_OP(1, 3, 0x04), /* within 16 bytes, by a number */
+    FUSED = X86_OP(1, 2, 0xb6),   /* product minus (real parts) or plus (imaginary parts) the destination */
+    AND_FLOATS = X86_OP(0, 1, 0x54),
+    OR_FLOATS = X86_OP(0, 1, 0x56),
+    XOR_DOUBLES = X86_OP(1, 1, 0x57),
+    OR_DOUBLES = X86_OP(1, 1, 0x56),
     TRUNCATE = X86_OP(2, 2, 0x35), /* AVX-512: the lower 4 bytes of 8; the destination is the last operand */
-    SHIFT_64 = X86_OP(1, 1, 0x73),
     COMPARE_FLOATS = X86_OP(0, 1, 0xc2),
+    MOVE_FLOATS = X86_OP(0, 1, 0x28),
     TO_DOUBLE = X86_OP(0, 1, 0x5a),
     TO_SINGLE = X86_OP(1, 1, 0x5a),
     MULTIPLY_DOUBLE = X86_OP(1, 1, 0x59),
@@ -78,7 +78,7 @@ static void write_square(const written *w)
 static void write_signs(const written *w, common_constant signs)
 {
     int x = source(w, 0), y = common_register(w, signs);
-    emit(w->g, NEGATE, 1, w->bytes, result(w), x, x86_register(y));
+    emit(w->g, XOR_DOUBLES, 1, w->bytes, result(w), x, x86_register(y));
 }
 
 /* -- parts ------------------------------------------------------------------------------------------------------------------ */
@@ -108,14 +108,14 @@ static void write_number(const written *w, bool has_imaginary)
 {
     int x = source(w, 0), bytes = vector_bytes(w->g, 8);
     if (!has_imaginary) {
-        emit(w->g, WIDEN, 0, bytes, result(w), 0, x86_register(x));
+        emit(w->g, WIDEN_UNSIGNED_32, 0, bytes, result(w), 0, x86_register(x));
         return;
     }
     int y = source(w, 1), real = oly_x86_take(w->g, VECTORS), to = result(w);
-    emit(w->g, WIDEN, 0, bytes, real, 0, x86_register(x));
-    emit(w->g, WIDEN, 0, bytes, to, 0, x86_register(y));
+    emit(w->g, WIDEN_UNSIGNED_32, 0, bytes, real, 0, x86_register(x));
+    emit(w->g, WIDEN_UNSIGNED_32, 0, bytes, to, 0, x86_register(y));
     emit_immediate(w->g, SHIFT_64, !is_avx2(w->g), bytes, LEFT, to, x86_register(to), 32);
-    emit(w->g, JOIN, 1, bytes, to, to, x86_register(real));
+    emit(w->g, OR_DOUBLES, 1, bytes, to, to, x86_register(real));
 }
 
 /* to = infinity where the part is infinite */
@@ -123,12 +123,12 @@ static void note_infinity(const written *w, int to, int part, int bytes)
 {
     int infinity = common_register(w, INFINITY_F32), magnitude = common_register(w, MAGNITUDE_32);
     int mask = oly_x86_take(w->g, is_avx2(w->g) ? VECTORS : MASKS);
-    emit(w->g, X86_OP(0, 1, 0x54), 0, bytes, part, part, x86_register(magnitude));
+    emit(w->g, AND_FLOATS, 0, bytes, part, part, x86_register(magnitude));
     emit_immediate(w->g, COMPARE_FLOATS, 0, bytes, mask, part, x86_register(infinity), EQUAL);
     if (is_avx2(w->g))
-        emit_immediate(w->g, X86_OP(1, 3, 0x4c), 0, bytes, to, to, x86_register(infinity), mask << 4);
+        emit_immediate(w->g, BLEND, 0, bytes, to, to, x86_register(infinity), mask << 4);
     else
-        emit_masked(w->g, X86_OP(0, 1, 0x28), 0, bytes, mask, false, to, 0, x86_register(infinity));
+        emit_masked(w->g, MOVE_FLOATS, 0, bytes, mask, false, to, 0, x86_register(infinity));
 }
 
 /* The root of the sum of squares, in float64; infinite where a part is, even beside NaN. */
@@ -155,7 +155,7 @@ static void write_compare(const written *w, bool equal)
     int x = source(w, 0), y = source(w, 1), turned = oly_x86_take(w->g, VECTORS), to = result(w);
     emit_immediate(w->g, COMPARE_FLOATS, 0, w->bytes, to, x, x86_register(y), equal ? EQUAL : NOT_EQUAL);
     permute(w, turned, to, EXCHANGED);
-    on_parts(w, equal ? X86_OP(0, 1, 0x54) : X86_OP(0, 1, 0x56), to, to, turned);
+    on_parts(w, equal ? AND_FLOATS : OR_FLOATS, to, to, turned);
 }
 
 /* -- which ---------------------------------------------------------------------------------------------------------------------- */

@@ -236,11 +236,15 @@ bool oly_x86_knows(const generator *g, const oly_tile_instruction *c);
 /* Writes instruction i. */
 void oly_x86_operate(generator *g, int i);
 
-/* Opcodes that both files of AVX2 use. */
+/* Opcodes that several files use. */
 enum {
     XOR = X86_OP(1, 1, 0xef),
     SHIFT_WORDS = X86_OP(1, 1, 0x71), /* by a number; the register field says where to */
     SHIFT_32 = X86_OP(1, 1, 0x72),
+    SHIFT_64 = X86_OP(1, 1, 0x73),
+    SHUFFLE = X86_OP(0, 1, 0xc6),           /* two floats of each operand within 16 bytes, by a number */
+    BLEND = X86_OP(1, 3, 0x4c),             /* AVX2; by bytes: of the last operand where the mask has ones */
+    WIDEN_UNSIGNED_32 = X86_OP(1, 2, 0x35), /* to 8 bytes */
     RIGHT = 2,
     LEFT = 6
 };

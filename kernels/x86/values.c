@@ -227,7 +227,7 @@ void oly_x86_round_half(generator *g, int dtype, int reg)
     emit(g, X86_OP(1, 1, 0xeb), 0, bytes, last, reg, x86_register(quiet));
     emit(g, X86_OP(1, 1, 0xdb), 0, bytes, reg, sum, x86_register(upper));
     if (is_avx2(g))
-        emit_immediate(g, X86_OP(1, 3, 0x4c), 0, bytes, reg, reg, x86_register(last), nan << 4);
+        emit_immediate(g, BLEND, 0, bytes, reg, reg, x86_register(last), nan << 4);
     else
         emit_masked(g, X86_OP(0, 1, 0x28), 0, bytes, nan, false, reg, 0, x86_register(last));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: layouts  Updates of values that others read, too (plan/lower/in_place_carries.c): those that run after all other readers write into
+/* run: layouts  Updates of values that others read, too (plan/lower/in_place_updates.c): those that run after all other readers write into
  * the memory of what they update. Drawn programs, whose updates are computed from parts, rows, columns, sums, shifts, transposes and products
  * of the value, while other such readers come later, or are results, have the same bits as with copies; so do loops over them.
  *

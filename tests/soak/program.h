@@ -261,12 +261,14 @@ const char *slices_text(const statement *s);
 /* The notation of OP_contract: the letters of its operands and of its result are in `low`, `high`, `step`, ended by 0. */
 const char *einsum_text(const statement *s);
 
-/* -- drawing: draw.c, draw_operand.c, draw_operation.c, draw_region.c ---------------------------------------------------------- */
+/* -- drawing: draw.c, draw_operand.c, draw_operation.c, draw_indexing.c, draw_region.c ---------------------------------------------------------- */
 enum { ANYTHING, FIELDS, LINEAR, SMOOTH };
 /* Makes a program of the choices; its values are evaluated. */
 void draw_program(program *p, int n_devices);
 bool add_statement(program *p, statement *s); /* evaluates it; appends it to the current block unless refused */
 bool draw_operation(program *p);
+bool draw_indexing(program *p, statement *s);
+int start_value(program *p); /* an integer of rank 0 */
 bool draw_region(program *p);
 void draw_body(program *p, int most);
 int new_value(program *p, const array *like);

@@ -20,8 +20,11 @@
 
 enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
 
-static const uint8_t types[] = {OLY_BOOL, OLY_INT32, OLY_UINT32, OLY_INT64,  OLY_UINT64,  OLY_FLOAT32,  OLY_FLOAT64,
-                                OLY_INT8, OLY_INT16, OLY_UINT8,  OLY_UINT16, OLY_FLOAT16, OLY_BFLOAT16, OLY_COMPLEX64};
+static const uint8_t types[] = {OLY_BOOL,    OLY_INT32,   OLY_UINT32,   OLY_INT64,     OLY_UINT64,
+                                OLY_FLOAT32, OLY_FLOAT64, OLY_INT8,     OLY_INT16,     OLY_UINT8,
+                                OLY_UINT16,  OLY_FLOAT16, OLY_BFLOAT16, OLY_COMPLEX64, OLY_COMPLEX128};
+/* complex128, the last, has no code: it is among the others of programs that are computed in parts. */
+enum { KNOWN_TYPES = COUNT(types) - 1 };
 static bool
     is_avx512; /* the instruction set: with code for conversions of 64-bit integers and floats, without that for equal complex numbers */
 static bool divided; /* programs have operations without code among the others */
@@ -43,7 +46,7 @@ typedef struct random_case {
     bool apart;    /* operands may be transposed, backwards or with gaps */
 } random_case;
 
-static char input[MOST_LOADS][ROOM * 8], output[2][MOST_STORES][ROOM * 8];
+static char input[MOST_LOADS][ROOM * 16], output[2][MOST_STORES][ROOM * 16];
 
 static int draw(int n)
 {
@@ -73,7 +76,7 @@ static void add(random_case *c, int op, int dtype, int to, int x, int y, int z)
 
 static void add_splat(random_case *c, int dtype)
 {
-    char elements[8];
+    char elements[16];
     fill_with_specials(dtype, elements, 1);
     add(c, OLY_TILE_splat, dtype, dtype, -1, -1, -1);
     memcpy(&c->code[c->n - 1].value, elements, oly_dtype_size((oly_dtype)dtype));
@@ -82,6 +85,11 @@ static void add_splat(random_case *c, int dtype)
 static int a_type(const random_case *c)
 {
     return c->types[draw(c->n_types)];
+}
+
+static bool is_complex(int dtype)
+{
+    return dtype == OLY_COMPLEX64 || dtype == OLY_COMPLEX128;
 }
 
 static bool is_half(int dtype)
@@ -95,6 +103,8 @@ static bool is_converted(int from, int to)
     bool real = is_half(from) || from == OLY_FLOAT32 || from == OLY_FLOAT64;
     bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
     if (is_half(to) && from == OLY_FLOAT64)
+        return false;
+    if (from == OLY_COMPLEX128 || to == OLY_COMPLEX128)
         return false;
     if (from == OLY_COMPLEX64 || to == OLY_COMPLEX64)
         return from == to || from == OLY_FLOAT32 || to == OLY_FLOAT32;
@@ -111,16 +121,17 @@ static void add_complex(random_case *c, bool known, int x, int y, int k)
                           part[] = {OLY_TILE_real, OLY_TILE_imag, OLY_TILE_abs};
     static const uint16_t unary[] = {OLY_TILE_neg, OLY_TILE_conj, OLY_TILE_square},
                           unknown[] = {OLY_TILE_exp, OLY_TILE_sin, OLY_TILE_sqrt};
-    const int number = OLY_COMPLEX64;
-    if (c->dtype[x] == OLY_FLOAT32)
-        add(c, OLY_TILE_complex, OLY_FLOAT32, number, x, y, -1);
+    const bool doubles = c->dtype[x] == OLY_FLOAT64 || c->dtype[x] == OLY_COMPLEX128;
+    const int number = doubles ? OLY_COMPLEX128 : OLY_COMPLEX64, real = doubles ? OLY_FLOAT64 : OLY_FLOAT32;
+    if (c->dtype[x] == real)
+        add(c, OLY_TILE_complex, real, number, x, y, -1);
     else if (!known && draw(2))
         add(c, OLY_TILE_div, number, number, x, y, -1);
     else if (!known)
         add(c, unknown[draw(COUNT(unknown))], number, number, x, -1, -1);
     else
         switch (draw(6)) {
-        case 0: add(c, part[draw(COUNT(part))], number, OLY_FLOAT32, x, -1, -1); break;
+        case 0: add(c, part[draw(COUNT(part))], number, real, x, -1, -1); break;
         case 1: add(c, unary[draw(COUNT(unary))], number, number, x, -1, -1); break;
         case 2:
             if (k >= 0)
@@ -146,7 +157,7 @@ static void add_unknown(random_case *c)
     bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, pair = draw(3) == 0;
     if (x < 0 || dtype == OLY_BOOL || (is_half(dtype) && pair))
         return;
-    if (dtype == OLY_COMPLEX64) {
+    if (is_complex(dtype)) {
         add_complex(c, false, x, y, -1);
         return;
     }
@@ -177,12 +188,12 @@ static void add_operation(random_case *c)
     }
     if (divided && draw(5) == 0)
         add_unknown(c);
-    bool of_parts = dtype == OLY_FLOAT32 && to == OLY_COMPLEX64 && draw(2);
-    if (of_parts || (dtype == OLY_COMPLEX64 && draw(4))) {
+    bool of_parts = to == (dtype == OLY_FLOAT32 ? OLY_COMPLEX64 : OLY_COMPLEX128) && wide && draw(2);
+    if (of_parts || (is_complex(dtype) && draw(4))) {
         add_complex(c, true, x, y, k);
         return;
     }
-    switch (dtype == OLY_COMPLEX64 ? 6 : draw(9)) {
+    switch (is_complex(dtype) ? 6 : draw(9)) {
     case 0:
     case 1:
     case 2:
@@ -219,8 +230,8 @@ static void draw_box(random_case *c)
 {
     static const int64_t rows[] = {8, 13, 16, 31, 64, 65, 200, 1000};
     int64_t n = 1;
-    bool is_short = c->apart && draw(2) == 0; /* the last dimension is, and another is not */
-    bool one = draw(10) == 0;                 /* element */
+    bool is_short = (c->apart || divided) && draw(2) == 0; /* the last dimension is, and another is not */
+    bool one = draw(10) == 0;                              /* element */
     c->box = (oly_tile_box){.rank = one ? draw(3) : is_short ? 2 + draw(2) : 1 + draw(3)};
     int longest = is_short && c->box.rank > 1 ? draw(c->box.rank - 1) : c->box.rank - 1;
     for (int d = c->box.rank - 1; d >= 0; d--) {
@@ -269,11 +280,11 @@ static oly_tile_operand operand_in(const random_case *c, char *memory, int dtype
         return apart_in(c, memory, dtype, store);
     oly_tile_operand o = {.base = memory};
     int64_t stride = 1;
-    int padding = c->apart && draw(3) ? 0 : draw(3); /* without, rows may go along several dimensions */
+    int padding = (c->apart || divided) && draw(3) ? 0 : draw(3); /* without, rows may go along several dimensions */
     for (int d = c->box.rank - 1; d >= 0; d--) {
         o.stride[d] = stride;
         stride *= c->box.extent[d] + padding;
-        if (!store && draw(c->apart ? 3 : 5) == 0)
+        if (!store && draw(c->apart || divided ? 3 : 5) == 0)
             o.stride[d] = 0;
     }
     o.base += (size_t)draw(4) * oly_dtype_size((oly_dtype)dtype);
@@ -287,9 +298,15 @@ static void draw_case(random_case *c, uint64_t seed)
     random_bits();
     c->apart = apart;
     draw_box(c);
-    c->n_types = 1 + draw(draw(4) ? 4 : COUNT(types));
+    const int n_types = divided ? COUNT(types) : KNOWN_TYPES;
+    c->n_types = 1 + draw(draw(4) ? 4 : n_types);
     for (int k = 0; k < c->n_types; k++)
-        c->types[k] = types[draw(COUNT(types))];
+        c->types[k] = types[draw(n_types)];
+    if (divided && draw(4) == 0) {
+        c->n_types = 2;
+        c->types[0] = OLY_COMPLEX128;
+        c->types[1] = OLY_FLOAT64;
+    }
     int loads = 1 + draw(MOST_LOADS), stores = 1 + draw(MOST_STORES), operations = 2 + draw(MOST_OPERATIONS - 2);
     for (int l = 0; l < loads; l++) {
         int dtype = a_type(c);
@@ -322,6 +339,8 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
     }
     if (dtype == OLY_COMPLEX64)
         return same(OLY_FLOAT32, a, b, 2 * i) && same(OLY_FLOAT32, a, b, 2 * i + 1);
+    if (dtype == OLY_COMPLEX128)
+        return same(OLY_FLOAT64, a, b, 2 * i) && same(OLY_FLOAT64, a, b, 2 * i + 1);
     if (dtype == OLY_FLOAT64) {
         double x, y;
         memcpy(&x, a + 8 * i, 8), memcpy(&y, b + 8 * i, 8);
@@ -374,7 +393,7 @@ static void compare_case(random_case *c, uint64_t seed)
     for (int s = 0; s < c->program.n_stores; s++) {
         if (memcmp(output[0][s], output[1][s], sizeof output[0][s]) == 0)
             continue;
-        for (size_t i = 0, n = (size_t)ROOM * 8 / oly_dtype_size((oly_dtype)c->store_dtype[s]); i < n; i++)
+        for (size_t i = 0, n = (size_t)ROOM * 16 / oly_dtype_size((oly_dtype)c->store_dtype[s]); i < n; i++)
             if (!same(c->store_dtype[s], output[0][s], output[1][s], i)) {
                 for (int k = 0; k < c->n; k++)
                     fprintf(stderr, "%d: op %d type %d to %d of %d %d %d\n", c->code[k].out, c->code[k].op,
@@ -689,7 +708,7 @@ static void check_operations_of(single *s, int type)
     check_parts_of(s, type);
     s->op = OLY_TILE_convert;
     s->n_in = 1;
-    for (int k = 0; k < COUNT(types); k++) {
+    for (int k = 0; k < KNOWN_TYPES; k++) {
         s->to = types[k];
         if (is_converted(type, s->to))
             check_lengths(s);
@@ -702,7 +721,7 @@ static void check_operations(void)
         {before_the_end(), before_the_end(), before_the_end()}, {before_the_end(), before_the_end()}, 0, 0, 0, 0};
     int64_t before = oly_group_compile_after(0);
     oly_group_counts start = oly_group_counted();
-    for (int k = 0; k < COUNT(types); k++)
+    for (int k = 0; k < KNOWN_TYPES; k++)
         check_operations_of(&s, types[k]);
     oly_group_counts end = oly_group_counted();
     oly_group_compile_after(before);

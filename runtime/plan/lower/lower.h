@@ -32,9 +32,6 @@ oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_call(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n);
-/* May a node write over its first operand's memory, when its result has layout l? Only if nothing reads the operand
- * later. */
-bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);
 /* Makes the node's value in layout l by one transfer, if it is a cyclic shift of a value in memory. *done says so. */
 oly_status oly_lower_cyclic_shift(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *l, bool *done);
 
@@ -57,8 +54,10 @@ oly_status oly_sink_reduce(oly_planner *p, oly_frame *f, const oly_node *n, cons
 oly_status oly_sink_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
                           const oly_axis_list *axes, bool *done);
 
-/* -- in_place_carries.c -- */
-/* Do all other readers of what is updated run before the update, whatever the order? */
-bool oly_is_last_reader(oly_planner *p, const oly_graph *g, const oly_node *update);
+/* -- in_place_updates.c -- */
+/* May a node write over its first operand's memory, when its result has layout l? Only if nothing reads the operand
+ * later. */
+oly_status oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, bool *yes);
+/* Does a carry of a loop keep its memory? */
 oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes);
 #endif

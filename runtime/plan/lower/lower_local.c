@@ -363,7 +363,9 @@ static oly_status begin_with_number(oly_planner *p, oly_frame *f, const oly_node
 static oly_status place_all(oly_planner *p, oly_frame *f, const oly_node *n, oly_local_step *s)
 {
     oly_value *v = oly_value_of(f, n);
-    bool done, in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
+    bool done, in_place = false;
+    if (oly_local_writes_parts(n))
+        OLY_TRY(oly_may_overwrite(p, f, n, &s->out, &in_place));
     if (!in_place) {
         OLY_TRY(begin_with_number(p, f, n, s, &done));
         if (done)

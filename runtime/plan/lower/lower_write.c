@@ -11,34 +11,6 @@ static bool is_concatenation(const oly_node *n)
 
 static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* For a carry that is written in place: is the node its last reader, and does it make its next value? Others write
- * to copies. */
-static bool makes_next(const oly_frame *f, const oly_node *n)
-{
-    for (int k = 0; k < f->loop->params.n_carry; k++)
-        if (f->graph->inputs[1 + k] == n->in[0])
-            return f->graph->outputs[k] == n;
-    return false;
-}
-
-enum { FAR = 4096 }; /* nodes between an operand that others read, too, and the update */
-
-/* May the update overwrite its operand's memory? Only if nothing reads the operand later. */
-bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
-{
-    const oly_node *u = n->in[0];
-    oly_value *v = oly_value_of(f, u);
-    if (oly_captured(f, u) || v->slot < 0 || !oly_layout_equal(v->layout, l))
-        return false;
-    if (v->written_over)
-        return makes_next(f, n);
-    if (v->replicas || !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE) ||
-        (u->n_uses != 1 && (n->index - u->index > FAR || !oly_is_last_reader(p, f->graph, n))))
-        return false;
-    const oly_slot *s = &p->plan->slots[v->slot];
-    return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
-}
-
 /* What an update keeps of its operand: below and above the replaced part in each dimension, within it in the
  * dimensions before. If the replaced part has gaps, everything. */
 static int kept_boxes(const oly_node *n, oly_box *boxes)
@@ -75,8 +47,10 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = oly_written_layout(p, f, n);
     oly_value *v = oly_value_of(f, n);
+    bool in_place;
     OLY_TRY(oly_reduce_now(p, f, n->in[0]));
-    if (oly_may_overwrite(p, f, n, &l)) {
+    OLY_TRY(oly_may_overwrite(p, f, n, &l, &in_place));
+    if (in_place) {
         OLY_TRY(oly_set_layout(p, v, &l));
         v->block = f->block;
         v->slot = oly_value_of(f, n->in[0])->slot;

@@ -4,7 +4,7 @@
  * cannot be fused, so nodes of one depth never depend on each other through nodes of another. Depths are first as small
  * as possible, then as large as their users allow, so that a value used late is computed where it is used. What does not fit into
  * a group begins another, one deeper; then depths are made as large as possible once more, so that this group, too, computes
- * what it alone reads. */
+ * what it alone reads. At last groups of results join the one group that reads them. */
 #include "plan/partition/partition.h"
 #include "core/optimisation.h"
 #include <string.h>
@@ -279,8 +279,8 @@ static int form_groups(grouping *s, bool *full)
 
 enum { NOBODY = -1, OTHERS = -2 }; /* who reads a group, if not one other group */
 
-/* Does it show a part of its operand? On several devices that part is not split as arrays of its shape are, and a group that reads it may
- * be computed where it is. */
+/* Does it show a part of its operand? On several devices the part is not split where arrays of its shape are, and a group that reads it may
+ * be computed where the part is. */
 static bool is_part(const oly_node *n)
 {
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW &&
@@ -288,8 +288,9 @@ static bool is_part(const oly_node *n)
 }
 
 /* Raises groups whose values are results, and are otherwise read by one other group alone, to the depth of that one, so that they become
- * one: what both have in common then needs no memory. `parted`: those that read parts stay. True: some were raised. */
-static bool raise_results(const grouping *s, int n_ids, int *reader, int *depth, bool parted)
+ * one: what both have in common then needs no memory. On several devices groups that read parts of arrays are left as they are. True: some
+ * were raised. */
+static bool raise_results(const grouping *s, int n_ids, int *reader, int *depth, bool several_devices)
 {
     oly_frame *f = s->f;
     const oly_graph *g = f->graph;
@@ -305,7 +306,7 @@ static bool raise_results(const grouping *s, int n_ids, int *reader, int *depth,
             depth[into] = f->values[k].depth;
         for (int j = 0; j < n->n_in; j++) {
             int from = group_of(s, n->in[j]);
-            if (parted && into >= 0 && is_part(n->in[j]))
+            if (several_devices && into >= 0 && is_part(n->in[j]))
                 s->reads_part[into] = true;
             if (from < 0 || from == into)
                 continue;
