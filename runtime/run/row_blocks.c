@@ -228,15 +228,18 @@ static bool has_lines(const device_rows *v, const oly_row_operand *o)
     return o->stride[0] == o->bytes && o->line % line == 0 && o->offset % line == 0;
 }
 
-/* Is every operand of the slot in rows that follow each other, and its memory that of no other? */
+/* Is every operand of the slot in rows that follow each other, the first one written, and its memory that of no other? What is only read was
+ * written before the chain, even if its life begins with the chain's: in the graph around a branch. */
 static bool is_apart(const oly_plan *plan, const device_rows *v, int slot)
 {
+    bool written = false;
     for (int i = 0; i < v->n_operands; i++) {
         const oly_row_operand *o = &v->operand[i];
         if (oly_cell_slot(plan, o->cell) != slot)
             continue;
+        written = written || o->writes;
         bool in_order = v->rows.columns ? has_lines(v, o) : oly_row_bytes(&v->rows, o) > 0;
-        if (!in_order || !oly_rows_match(&v->rows, o, o, 0))
+        if (!written || !in_order || !oly_rows_match(&v->rows, o, o, 0))
             return false;
         for (int j = 0; j < v->n_operands; j++)
             if (overlap(plan, NULL, &v->rows, o, &v->operand[j]))

@@ -26,7 +26,7 @@ static int draw(int n)
 typedef struct program {
     uint64_t seed;
     bool columns; /* N is the last dimension, else the first */
-    bool loops;
+    bool loops, branches;
     int64_t n, k, c, table;
     oly_dtype dtype;
 } program;
@@ -227,9 +227,26 @@ static void iteration(oly_array i, oly_array *c, void *user)
     c[0] = oly_sub(compute(with->p, with->in, c[0], NULL), oly_mul(c[0], 2));
 }
 
+static void branch(const oly_array *first, oly_array *out, void *user)
+{
+    const captured *with = user;
+    compute(with->p, with->in, first[0], out);
+}
+
+static void other_branch(const oly_array *first, oly_array *out, void *user)
+{
+    const captured *with = user;
+    compute(with->p, with->in, oly_add(first[0], 1), out);
+}
+
 static void run(const oly_array *in, oly_array *out, void *user)
 {
     const program *p = user;
+    if (p->branches) {
+        oly_array is_first = oly_ge(oly_max(in[0]), p->seed & 1 ? -100 : 100);
+        oly_cond(is_first, branch, other_branch, OLY_IN(in[4]), OUT, out, &(captured){p, in});
+        return;
+    }
     if (!p->loops) {
         compute(p, in, in[4], out);
         return;
@@ -270,6 +287,7 @@ static program drawn(void)
         p.k = (p.k + 1) / 2;
     p.table = 1 + draw(500);
     p.seed = (uint64_t)draw(1 << 30);
+    p.branches = !p.loops && draw(4) == 0;
     return p;
 }
 
@@ -297,7 +315,7 @@ static void drawn_programs_have_the_same_bits(void **state)
             uint64_t own = seed;
             draw(2);
             program p = drawn();
-            const char *split = splits[draw(5)];
+            const char *split = splits[draw(5)], *other = p.branches ? splits[draw(5)] : split;
             char at[40];
             snprintf(at, sizeof at, p.columns ? "None, %s" : "%s, None", split);
             int64_t positions[] = {p.columns ? p.k : p.n, p.columns ? p.n : p.k};
@@ -308,7 +326,7 @@ static void drawn_programs_have_the_same_bits(void **state)
                                                oly_named(oly_make_mesh("x=4,y=2"), at)),
                                 numbers(&p, "", 1, &p.table), numbers(&p, "", 2, table),
                                 oly_device_put(oly_astype(sorted, p.dtype), oly_named(oly_make_mesh("x=4,y=2"), "")),
-                                numbers(&p, split, 1, &p.n)};
+                                numbers(&p, other, 1, &p.n)};
             bool donates = draw(3) == 0;
             int64_t run = 0, others = 0;
             oly_optimisations before = oly_disable(lookups | sinks);
@@ -645,6 +663,50 @@ static void loops_are_run_once_for_all(void **state)
     }
 }
 
+/* What a branch reads in another place is moved before it. Its memory is in use from the branch's begin on, as that of what its chain writes. */
+static void sum_of_segments(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_segment_sum(in[0], oly_full(1, OLY_INT32, 4), 6);
+}
+
+static void no_segments(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in;
+    (void)user;
+    out[0] = oly_full(0, OLY_FLOAT32, 6, 90);
+}
+
+static void sum_in_a_branch(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_cond(in[1], no_segments, sum_of_segments, OLY_IN(in[0]), 1, out, NULL);
+    out[0] = oly_with_sharding_constraint(out[0], oly_named(oly_make_mesh("x=8"), "None, x"));
+}
+
+static void what_is_moved_before_a_branch_is_read_from_there(void **state)
+{
+    enum { N = 90, ROWS = 4 };
+    float x[ROWS * N], got[6 * N];
+    int64_t shape[] = {ROWS, N};
+    (void)state;
+    for (int i = 0; i < ROWS * N; i++)
+        x[i] = (float)i;
+    OLY_SCOPE
+    {
+        oly_array in[] = {oly_device_put(oly_from_host(x, OLY_FLOAT32, 2, shape), oly_named(oly_make_mesh("x=8"), "x")),
+                          oly_device_put(oly_full(0, OLY_BOOL), oly_named(oly_make_mesh("x=8"), ""))},
+                  out = NULL;
+        int64_t before = oly_counted(&oly_device_counted.row_chains);
+        assert_int_equal(oly_call_arrays(oly_jit(sum_in_a_branch, 2, 1), 2, in, 1, &out), OLY_OK);
+        assert_int_equal(oly_process_allgather(out, got, sizeof got), OLY_OK);
+        for (int i = 0; i < 6 * N; i++)
+            assert_true(got[i] == (i / N == 1 ? x[i % N] + x[N + i % N] + x[2 * N + i % N] + x[3 * N + i % N] : 0));
+        if (oly_facts_now()->one_memory && oly_enabled(OLY_OPTIMISATION_SCATTER_CHAINS) && oly_workers_count() <= 2)
+            assert_true(oly_counted(&oly_device_counted.row_chains) > before);
+    }
+}
+
 static int open_with_chains(void **state)
 {
     oly_row_chains_least = 1;
@@ -667,6 +729,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(neighbours_are_one_chain, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(what_is_looked_up_may_be_donated, open_with_chains, close_with_chains),
         cmocka_unit_test_setup_teardown(loops_are_run_once_for_all, open_with_chains, close_with_chains),
+        cmocka_unit_test_setup_teardown(what_is_moved_before_a_branch_is_read_from_there, open_with_chains,
+                                        close_with_chains),
     };
     return CHECK_MAIN(tests);
 }

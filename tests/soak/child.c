@@ -42,6 +42,7 @@ static const struct {
      {"", "", "levels", "node=20us,1GB/s", "node=0.01us,0.01GB/s", "process=1ns,9GB/s; network=1ms,1MB/s; memory=1GB/s",
       "node=1us,0.1GB/s; gemm=10Mflop/s; operations=1Mop/s", "gemm=1Mflop/s; node=1ms,1MB/s"}},
     {SMALL_ONES, 3, {"0", "1", "1"}},
+    {"OLYMPUS_COMPILE_AFTER", 3, {"262144", "0", "0"}},
 };
 enum { N_VARIED = sizeof varied / sizeof *varied };
 
