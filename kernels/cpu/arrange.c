@@ -4,25 +4,9 @@
  * line, takes elements in a computed order. Compiled once per instruction set; gives oly_arrange_run_<isa>, called
  * through local.c. */
 #include "local_table.h"
+#include "special_values.h"
 #include <math.h>
 #include <string.h>
-
-/* An element after which none sorts: true, the largest integer, NaN in each part. */
-static void write_last(oly_dtype dtype, void *to)
-{
-#define LAST_INTEGER(a, number, name, s, T, U, S, W, least, most) static const T last_##s = most;
-#define LAST_NARROW(a, number, name, s, T, of, to, top, ...)      static const T last_##s = OLY_NAN_BITS(top);
-#define LAST_WIDE(a, number, name, s, T, ...)                     static const T last_##s[2] = {NAN, NAN};
-#define LAST_PLACE(a, number, name, s, ...)                       [OLY_##number] = &last_##s,
-#define LAST_PARTS(a, number, name, s, T, real, r, ...)           [OLY_##number] = last_##r,
-    static const bool last_b8 = true;
-    OLY_INTEGER_TYPES(LAST_INTEGER, )
-    OLY_NARROW_TYPES(LAST_NARROW, )
-    OLY_WIDE_TYPES(LAST_WIDE, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(LAST_PLACE, ) OLY_REAL_TYPES(LAST_PLACE, )
-                                                         OLY_COMPLEX_TYPES(LAST_PARTS, )};
-    memcpy(to, values[dtype], oly_element_bytes[dtype]);
-}
 
 /* Elements [first, first + n) of a line of the result; `to` is where the first of them goes. */
 typedef struct segment {
@@ -49,7 +33,7 @@ static void lengthen(const segment *s)
     int d = s->t->dimension;
     int64_t bytes = oly_element_bytes[x->dtype], step = s->t->out.stride[d] * bytes, have = x->extent[d] - s->first;
     char last[16];
-    write_last(x->dtype, last);
+    oly_last_value(x->dtype, last);
     for (int64_t i = 0; i < s->n; i++)
         copy_one(bytes, s->to + i * step, i < have ? s->in[0] + (s->first + i) * x->stride[d] * bytes : last);
 }

@@ -3,6 +3,7 @@
  * oly_gather_run_<isa>, oly_dynamic_slice_run_<isa> and oly_dynamic_update_run_<isa>, called through local.c. */
 #include "local_index.h"
 #include "cpu/transpose.h"
+#include "special_values.h"
 #include <math.h>
 #include <string.h>
 
@@ -144,42 +145,6 @@ static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
     [1] = copy_1, [2] = copy_2, [4] = copy_4, [8] = copy_8, [16] = copy_16};
 static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
     [1] = fill_1, [2] = fill_2, [4] = fill_4, [8] = fill_8, [16] = fill_16};
-
-/* The result of an index outside the array: NaN (imaginary part 0), the lowest integer, the largest unsigned one,
- * true. */
-static void outside_value(oly_dtype dtype, void *value)
-{
-#define SIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most)   static const T outside_##s = least;
-#define UNSIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most) static const T outside_##s = most;
-#define NARROW_OUTSIDE(a, number, name, s, T, of, to, top, ...)       static const T outside_##s = OLY_NAN_BITS(top);
-#define WIDE_OUTSIDE(a, number, name, s, T, ...)                      static const T outside_##s[2] = {NAN, 0};
-#define OUTSIDE(a, number, name, s, ...)                              [OLY_##number] = &outside_##s,
-#define OUTSIDE_PARTS(a, number, name, s, T, real, r, ...)            [OLY_##number] = outside_##r,
-    static const bool outside_b8 = true;
-    OLY_SIGNED_TYPES(SIGNED_OUTSIDE, )
-    OLY_UNSIGNED_TYPES(UNSIGNED_OUTSIDE, )
-    OLY_NARROW_TYPES(NARROW_OUTSIDE, )
-    OLY_WIDE_TYPES(WIDE_OUTSIDE, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(OUTSIDE, ) OLY_REAL_TYPES(OUTSIDE, )
-                                                         OLY_COMPLEX_TYPES(OUTSIDE_PARTS, )};
-    memcpy(value, values[dtype], oly_element_bytes[dtype]);
-}
-
-/* A value that does not change a sum: zero, for floating-point types the one that keeps the other operand's sign. */
-static void unseen_value(oly_dtype dtype, void *value)
-{
-#define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
-#define WIDE_UNSEEN(a, number, name, s, T, ...)           static const T unseen_##s[2] = {-(T)0, -(T)0};
-#define UNSEEN(a, number, name, s, ...)                   [OLY_##number] = &unseen_##s,
-#define UNSEEN_PARTS(a, number, name, s, T, real, r, ...) [OLY_##number] = unseen_##r,
-    OLY_NARROW_TYPES(NARROW_UNSEEN, )
-    OLY_WIDE_TYPES(WIDE_UNSEEN, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_NARROW_TYPES(UNSEEN, ) OLY_WIDE_TYPES(UNSEEN, )
-                                                         OLY_COMPLEX_TYPES(UNSEEN_PARTS, )};
-    memset(value, 0, oly_element_bytes[dtype]);
-    if (values[dtype])
-        memcpy(value, values[dtype], oly_element_bytes[dtype]);
-}
 
 /* Is this the part that provides the result of indexes outside the array? The first one that has elements. */
 static bool is_first_part(const oly_local_task *t)
@@ -465,11 +430,11 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     int64_t dense = window.count * window.extent[window.rank - 1], offset[OLY_POSITIONS];
     int8_t state[OLY_POSITIONS];
     char outside[16], unseen[16];
-    unseen_value(x->dtype, unseen);
+    oly_unseen_value(x->dtype, unseen);
     if (t->partial && !is_first_part(t))
-        unseen_value(x->dtype, outside);
+        oly_unseen_value(x->dtype, outside);
     else
-        outside_value(x->dtype, outside);
+        oly_outside_value(x->dtype, outside);
     int64_t begin = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks;
     const void *const others[] = {outside, unseen};
     bool rows = window.rank == 1 && window.stride[0] == 1;
@@ -549,7 +514,7 @@ static void slice_part(const oly_local_task *t, const void *const *in, void *out
     int64_t bytes = oly_element_bytes[x->dtype], n = oly_local_count(&t->out, -1);
     char unseen[16];
     if (phase == 0 && !t->keeps) {
-        unseen_value(x->dtype, unseen);
+        oly_unseen_value(x->dtype, unseen);
         int64_t begin = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks;
         OLY_ISA_NAME(oly_convert).fill[bytes](end - begin, (char *)out + begin * bytes, unseen);
         return;

@@ -11,6 +11,7 @@
  * per box if it is constant. Each register's value is kept in a slot (a part of `memory`), in the memory of its load, or
  * in that of the store it goes to. */
 #include "tile_small.h"
+#include "iota.h"
 #include <string.h>
 
 #define MEMORY_BYTES 65536 /* all slots */
@@ -80,25 +81,6 @@ static void take_dimension(run *r, const int64_t *stride, int64_t extent)
         r->operands[k].stride[r->rank - 1] = stride[k];
 }
 
-/* The increment of an iota's value along dimension d. */
-static int64_t iota_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
-{
-    int64_t stride = 1;
-    if (c->attribute >= 0)
-        return c->attribute == d;
-    for (int e = box->rank - 1; e > d; e--)
-        stride *= box->whole[e];
-    return stride;
-}
-
-static int64_t iota_origin(const oly_tile_instruction *c, const oly_tile_box *box)
-{
-    int64_t origin = 0;
-    for (int d = 0; d < box->rank; d++)
-        origin += box->origin[d] * iota_stride(c, box, d);
-    return origin;
-}
-
 static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *loads, const oly_tile_operand *stores)
 {
     const oly_tile_program *p = r->program;
@@ -113,7 +95,7 @@ static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *lo
             stride[k++] = stores[i].stride[d];
         for (int i = 0; k < r->n_operands; i++)
             if (p->instructions[i].op == OLY_TILE_iota)
-                stride[k++] = iota_stride(&p->instructions[i], box, d);
+                stride[k++] = oly_iota_stride(&p->instructions[i], box, d);
         take_dimension(r, stride, box->extent[d]);
     }
     if (r->rank == 0) { /* one element: any stride is fine */
@@ -147,7 +129,7 @@ static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operan
     }
     for (int i = 0; i < p->n_instructions && o < r->operands + r->n_operands; i++)
         if (p->instructions[i].op == OLY_TILE_iota)
-            (o++)->origin = iota_origin(&p->instructions[i], box);
+            (o++)->origin = oly_iota_origin(&p->instructions[i], box);
 }
 
 /* Are loads or stores dense in a dimension other than the innermost? *along: that one. */

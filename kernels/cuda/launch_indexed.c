@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/min_max.h"
 #include "local_table.h"
+#include "special_values.h"
 #include <math.h>
 #include <string.h>
 
@@ -78,39 +79,6 @@ static oly_status start(const oly_cuda_launcher *l, const char *kernel, const ol
 }
 
 /* -- values that are read where there is no element ------------------------------------------------------------------------------ */
-
-/* Of indexes outside the array, and one that does not change a sum: as in cpu/gather.c. */
-static void outside_value(oly_dtype dtype, void *value)
-{
-#define SIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most)   static const T outside_##s = least;
-#define UNSIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most) static const T outside_##s = most;
-#define NARROW_OUTSIDE(a, number, name, s, T, of, to, top, ...)       static const T outside_##s = OLY_NAN_BITS(top);
-#define WIDE_OUTSIDE(a, number, name, s, T, ...)                      static const T outside_##s[2] = {NAN, 0};
-#define OUTSIDE(a, number, name, s, ...)                              [OLY_##number] = &outside_##s,
-#define OUTSIDE_PARTS(a, number, name, s, T, real, r, ...)            [OLY_##number] = outside_##r,
-    static const bool outside_b8 = true;
-    OLY_SIGNED_TYPES(SIGNED_OUTSIDE, )
-    OLY_UNSIGNED_TYPES(UNSIGNED_OUTSIDE, )
-    OLY_NARROW_TYPES(NARROW_OUTSIDE, )
-    OLY_WIDE_TYPES(WIDE_OUTSIDE, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(OUTSIDE, ) OLY_REAL_TYPES(OUTSIDE, )
-                                                         OLY_COMPLEX_TYPES(OUTSIDE_PARTS, )};
-    memcpy(value, values[dtype], oly_element_bytes[dtype]);
-}
-void oly_cuda_unseen_value(oly_dtype dtype, void *value)
-{
-#define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
-#define WIDE_UNSEEN(a, number, name, s, T, ...)           static const T unseen_##s[2] = {-(T)0, -(T)0};
-#define UNSEEN(a, number, name, s, ...)                   [OLY_##number] = &unseen_##s,
-#define UNSEEN_PARTS(a, number, name, s, T, real, r, ...) [OLY_##number] = unseen_##r,
-    OLY_NARROW_TYPES(NARROW_UNSEEN, )
-    OLY_WIDE_TYPES(WIDE_UNSEEN, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_NARROW_TYPES(UNSEEN, ) OLY_WIDE_TYPES(UNSEEN, )
-                                                         OLY_COMPLEX_TYPES(UNSEEN_PARTS, )};
-    memset(value, 0, oly_element_bytes[dtype]);
-    if (values[dtype])
-        memcpy(value, values[dtype], oly_element_bytes[dtype]);
-}
 
 /* Repeated, for kernels that move several elements at a time. */
 static void set_value(uint64_t value[2], oly_dtype dtype, void (*of)(oly_dtype dtype, void *value))
@@ -220,8 +188,8 @@ oly_status oly_cuda_gather(const oly_cuda_launcher *l, const oly_local_task *t, 
                                .mode = (int32_t)t->mode,
                                .bytes = (int32_t)oly_element_bytes[x->dtype]};
     bool outside = !t->partial || is_first_part(t);
-    set_value(g.value[0], x->dtype, outside ? outside_value : oly_cuda_unseen_value);
-    set_value(g.value[1], x->dtype, oly_cuda_unseen_value);
+    set_value(g.value[0], x->dtype, outside ? oly_outside_value : oly_unseen_value);
+    set_value(g.value[1], x->dtype, oly_unseen_value);
     for (int a = 0; a < t->n_axes; a++)
         g.axis[a] = axis_of(&index[a], in[1 + a], x, t->axes[a]);
     for (int d = 0; d < index->rank; d++)
@@ -256,8 +224,8 @@ oly_status oly_cuda_slice(const oly_cuda_launcher *l, const oly_local_task *t, c
                                .n_axes = x->rank - t->n_batch,
                                .mode = OLY_CUDA_START,
                                .bytes = (int32_t)oly_element_bytes[x->dtype]};
-    set_value(g.value[0], x->dtype, oly_cuda_unseen_value);
-    set_value(g.value[1], x->dtype, oly_cuda_unseen_value);
+    set_value(g.value[0], x->dtype, oly_unseen_value);
+    set_value(g.value[1], x->dtype, oly_unseen_value);
     for (int a = 0; a < g.n_axes; a++) {
         int d = t->n_batch + a;
         g.axis[a] = slice_axis(&t->in[1 + a], in[1 + a], x, d, y->size[d]);

@@ -4,6 +4,7 @@
 #include "core/dtype_list.h"
 #include "core/error.h"
 #include "local_table.h"
+#include "special_values.h"
 #include <math.h>
 #include <string.h>
 
@@ -94,27 +95,10 @@ void oly_cuda_add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride)
 
 /* -- rearranging ---------------------------------------------------------------------------------------------------------- */
 
-/* An element after which none sorts, as in cpu/arrange.c. */
-static void last_element(oly_dtype dtype, void *to)
-{
-#define LAST_INTEGER(a, number, name, s, T, U, S, W, least, most) static const T last_##s = most;
-#define LAST_NARROW(a, number, name, s, T, of, to, top, ...)      static const T last_##s = OLY_NAN_BITS(top);
-#define LAST_WIDE(a, number, name, s, T, ...)                     static const T last_##s[2] = {NAN, NAN};
-#define LAST_PLACE(a, number, name, s, ...)                       [OLY_##number] = &last_##s,
-#define LAST_PARTS(a, number, name, s, T, real, r, ...)           [OLY_##number] = last_##r,
-    static const bool last_b8 = true;
-    OLY_INTEGER_TYPES(LAST_INTEGER, )
-    OLY_NARROW_TYPES(LAST_NARROW, )
-    OLY_WIDE_TYPES(LAST_WIDE, )
-    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(LAST_PLACE, ) OLY_REAL_TYPES(LAST_PLACE, )
-                                                         OLY_COMPLEX_TYPES(LAST_PARTS, )};
-    memcpy(to, values[dtype], oly_element_bytes[dtype]);
-}
-
 oly_status oly_cuda_arrange(const oly_cuda_launcher *l, const oly_local_task *t, const void *const *in, void *out,
                             void *scratch)
 {
     oly_cuda_local_task d = oly_cuda_describe(t, in, out, scratch);
-    last_element(t->in[0].dtype, d.value);
+    oly_last_value(t->in[0].dtype, d.value);
     return oly_cuda_start_local(l, "arrange", "oly_arrange", &d);
 }

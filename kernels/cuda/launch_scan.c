@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/min_max.h"
 #include "local_table.h"
+#include "special_values.h"
 #include <math.h>
 #include <string.h>
 
@@ -207,7 +208,7 @@ static oly_status fill_identity(const oly_cuda_launcher *l, const oly_local_task
     if (t->op == OLY_LOCAL_CUMLOGSUMEXP)
         memcpy(identity, &lowest, sizeof lowest);
     else if (t->op == OLY_LOCAL_CUMSUM)
-        oly_cuda_unseen_value(dtype, identity);
+        oly_unseen_value(dtype, identity);
     else
         oly_combine_identity(combiners[t->op - OLY_LOCAL_CUMSUM], dtype, identity, 1);
     return oly_cuda_fill(l, oly_element_bytes[dtype], oly_local_count(&t->out, -1), out, identity);

@@ -4,6 +4,7 @@
 #include "cuda/fused_text.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
+#include "iota.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,25 +14,6 @@ bool oly_cuda_has_tile(const oly_tile_program *program)
 }
 
 /* -- the box, with dimensions merged along which every operand is evenly spaced ------------------------------------------------- */
-
-/* The increment of an iota's value along dimension d. */
-static int64_t iota_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
-{
-    int64_t stride = 1;
-    if (c->attribute >= 0)
-        return c->attribute == d;
-    for (int e = box->rank - 1; e > d; e--)
-        stride *= box->whole[e];
-    return stride;
-}
-
-static int64_t iota_origin(const oly_tile_instruction *c, const oly_tile_box *box)
-{
-    int64_t origin = 0;
-    for (int d = 0; d < box->rank; d++)
-        origin += box->origin[d] * iota_stride(c, box, d);
-    return origin;
-}
 
 static void take_dimension(oly_cuda_group *g, const int64_t *stride, int64_t extent)
 {
@@ -64,7 +46,7 @@ static void merge(oly_cuda_group *g, const oly_tile_box *box, const oly_tile_ope
             stride[k++] = stores[i].stride[d];
         for (int i = 0; i < p->n_instructions; i++)
             if (p->instructions[i].op == OLY_TILE_iota)
-                stride[k++] = iota_stride(&p->instructions[i], box, d);
+                stride[k++] = oly_iota_stride(&p->instructions[i], box, d);
         take_dimension(g, stride, box->extent[d]);
     }
     if (g->rank == 0) { /* one element: any stride is fine */
@@ -148,7 +130,7 @@ oly_status oly_cuda_tile(const oly_cuda_launcher *l, const oly_tile_program *pro
         base[program->n_loads + i] = stores[i].base;
     for (int i = 0, iota = 0; i < program->n_instructions; i++)
         if (program->instructions[i].op == OLY_TILE_iota)
-            origin[iota++] = iota_origin(&program->instructions[i], box);
+            origin[iota++] = oly_iota_origin(&program->instructions[i], box);
     if (is_fill(&g))
         return oly_cuda_fill(l, oly_dtype_size((oly_dtype)program->store_dtype[0]), g.n, base[0],
                              &program->instructions[0].value);

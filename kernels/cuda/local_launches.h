@@ -54,8 +54,6 @@ bool oly_cuda_can_sort(const oly_local_task *t);
 bool oly_cuda_is_indexed(const oly_local_task *t, int d);
 /* in[0] into the result, unless it is there. */
 oly_status oly_cuda_copy_operand(const oly_cuda_launcher *l, const oly_local_task *t, const void *in, void *out);
-/* An element that does not change a sum: zero, of floating types with a sign. */
-void oly_cuda_unseen_value(oly_dtype dtype, void *value);
 /* The positions of a scatter and their indexes, which give places in the result. */
 oly_cuda_indexed_task oly_cuda_describe_places(const oly_local_task *t, const void *const *in);
 /* Offsets of the positions of a scatter in the result, -1 for those that are dropped; *count of them. */

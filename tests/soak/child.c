@@ -43,6 +43,8 @@ static const struct {
       "node=1us,0.1GB/s; gemm=10Mflop/s; operations=1Mop/s", "gemm=1Mflop/s; node=1ms,1MB/s"}},
     {SMALL_ONES, 3, {"0", "1", "1"}},
     {"OLYMPUS_COMPILE_AFTER", 3, {"262144", "0", "0"}},
+    {"OLYMPUS_COMPUTE_ONCE", 3, {"200000", "0", "0"}},
+    {"OLYMPUS_ISA", 4, {"", "", "", "base"}},
 };
 enum { N_VARIED = sizeof varied / sizeof *varied };
 
