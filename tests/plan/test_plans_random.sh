@@ -14,6 +14,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 export OLYMPUS_VERIFY=0 OLYMPUS_NUM_THREADS=1 OLYMPUS_DISABLE='' OLYMPUS_EXCHANGE_MEMORY=256 OLYMPUS_GRADIENT_MEMORY=1024
+export OLYMPUS_COMPILE_AFTER=262144 OLYMPUS_COMPUTE_ONCE=200000 OLYMPUS_ISA=''
 export OLYMPUS_SIMULATE_NODE='numa:1 l3:1 core:4 l2:1 l1d:1 pu:1'
 
 # check MACHINE SEED FORM OPTION=VALUE...: 250 programs on ranks x devices, explained in this form
