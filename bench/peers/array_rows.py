@@ -499,6 +499,7 @@ ROWS.update({
     "rows_cross_entropy": cross_entropy, "rows_cross_entropy_gradient": grad_of(cross_entropy),
     "rows_layernorm_gradient": grad_of(lambda x: sq(layernorm(x, 1) + 1)), "rows_softmax_gradient": grad_of(lambda x: sq(softmax(x, 1))),
     "chains_gelu": only(lambda x: jax.nn.gelu(x)), "chains_silu": lambda x: x / (1 + xp.exp(-x)), "chains_softplus": lambda x: xp.logaddexp(x, np.float32(0)),
+    "chains_channels_last": lambda x, y, z: xp.maximum(x * y + z, 0),
     "chains_clip": lambda x: xp.clip(x, -1, 1), "chains_nan_to_num": lambda x: xp.nan_to_num(x), "chains_floor_divide": lambda x, y: x // y,
     "chains_mod": lambda x, y: x % y, "rearranged_laplacian": lambda x: xp.roll(x, 1, 0) + xp.roll(x, -1, 0) + xp.roll(x, 1, 1) + xp.roll(x, -1, 1) - 4 * x,
     "rearranged_diff": lambda x: xp.diff(x), "short_distances": distances, "short_forces": forces, "gather_pairs": pair_forces,

@@ -98,6 +98,10 @@ oly_status tool_write(const char *path, const oly_text *text)
         return fwrite(oly_text_chars(text), 1, text->length, stdout) == text->length && fflush(stdout) == 0
                    ? OLY_OK
                    : oly_fail(OLY_IO, "standard output: %s", strerror(errno));
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return oly_fail(OLY_IO, "%s: %s", path,
+                        S_ISDIR(there.st_mode) ? "this is a folder" : "only a regular file is replaced");
     char *other = NULL;
     if (asprintf(&other, "%s.new.%ld", path, (long)getpid()) < 0)
         return no_memory(strlen(path), path);

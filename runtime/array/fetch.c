@@ -50,16 +50,22 @@ static oly_status fetch_shard(oly_array x, int s, const oly_box *b, char *buffer
     return oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, bytes, host);
 }
 
+static oly_status check_reduced(oly_array x)
+{
+    return !x->type.unreduced
+               ? OLY_OK
+               : oly_fail(OLY_SHARDING,
+                          "the value of %s is an unreduced sum over devices; reduce it with oly_reshard, or read its "
+                          "terms with OLY_FOR_EACH_SHARD",
+                          oly_type_short(&x->type));
+}
+
 oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
     if (!oly_platform_get()->computes)
         return oly_simulation_has_no_values(oly_type_short(&x->type));
-    if (x->type.unreduced)
-        return oly_fail(OLY_SHARDING,
-                        "the value of %s is an unreduced sum over devices; reduce it with oly_reshard, or read its "
-                        "terms with OLY_FOR_EACH_SHARD",
-                        oly_type_short(&x->type));
+    OLY_TRY(check_reduced(x));
     if (!covered(x))
         return oly_fail(
             OLY_NOT_ADDRESSABLE,
@@ -211,6 +217,8 @@ oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK)
         st = check_room(x, buffer, bytes);
+    if (st == OLY_OK)
+        st = check_reduced(x);
     if (st == OLY_OK)
         st = gather(x, buffer);
     return oly_raise(st);

@@ -481,7 +481,7 @@ static void put_shape(printer *p)
     put(p, p->rank == 1 ? ",)" : ")");
 }
 
-oly_status oly_format_repr(oly_text *text, oly_dtype dtype, int rank, const int64_t *shape, const void *data)
+oly_status oly_format_repr(oly_text *text, oly_dtype dtype, bool weak, int rank, const int64_t *shape, const void *data)
 {
     printer p;
     bool empty;
@@ -498,8 +498,8 @@ oly_status oly_format_repr(oly_text *text, oly_dtype dtype, int rank, const int6
     }
     /* JAX counts the last line without "Array(" when it is the only one; where the type does not fit, it writes as many
      * spaces as "Array(" is long, but no newline. */
-    char type[32];
-    snprintf(type, sizeof type, "dtype=%s)", oly_dtype_name(dtype));
+    char type[64];
+    snprintf(type, sizeof type, "dtype=%s%s)", oly_dtype_name(dtype), weak ? ", weak_type=True" : "");
     int last_line = p.column - (p.wrapped ? 0 : p.indent) + 2;
     put(&p, ",");
     put_spaces(&p, last_line + (int)strlen(type) + 1 > LINE_WIDTH ? p.indent : 1);

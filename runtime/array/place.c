@@ -270,6 +270,23 @@ oly_status oly_given_type(oly_sharding sharding, oly_dtype dtype, int rank, cons
     return oly_sharding_check_rank(sharding, rank);
 }
 
+static bool is_empty(int rank, const int64_t *shape)
+{
+    bool empty = false;
+    for (int d = 0; d < rank; d++)
+        empty = empty || shape[d] == 0;
+    return empty;
+}
+
+/* Is every box empty? Then any empty local part is right, whatever its other extents. */
+static bool holds_nothing(const oly_box *boxes, int n)
+{
+    bool nothing = true;
+    for (int s = 0; s < n; s++)
+        nothing = nothing && oly_box_count(&boxes[s]) == 0;
+    return nothing;
+}
+
 static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
                              const void *data, const int64_t *local_shape, oly_array *out)
 {
@@ -284,7 +301,8 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
     for (int s = 0; s < n; s++)
         boxes[s] = oly_layout_shard(&l, positions[s]);
     oly_status st = OLY_OK;
-    for (int d = 0; d < rank && st == OLY_OK && n; d++) {
+    bool empty = n == 0 || is_empty(rank, local_shape), nothing = empty && holds_nothing(boxes, n);
+    for (int d = 0; d < rank && st == OLY_OK && !nothing; d++) {
         int64_t want = local_start(boxes, n, d, INT64_MAX);
         if (want != local_shape[d])
             st = oly_fail(
@@ -293,9 +311,6 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
                 "give the parts of its own devices, in order",
                 (long long)want, (long long)type.shape[d], d, oly_type_short(&type), (long long)local_shape[d]);
     }
-    bool empty = n == 0;
-    for (int d = 0; d < rank && n; d++)
-        empty = empty || local_shape[d] == 0;
     if (st == OLY_OK && !data && !empty)
         st = oly_fail(OLY_INVALID, "the local part of %s is NULL", oly_type_short(&type));
     if (st == OLY_OK && !(*out = oly_array_new(&type, sharding, true, n)))

@@ -40,7 +40,7 @@ static oly_status array_text(oly_text *t, oly_array x, char letter)
         oly_drop_message();
         text_of_remote(t, x);
     } else if (letter == 'R') {
-        st = oly_format_repr(t, x->type.dtype, x->type.rank, x->type.shape, data);
+        st = oly_format_repr(t, x->type.dtype, x->type.weak, x->type.rank, x->type.shape, data);
     } else if (letter == 'A' && x->type.rank == 0) {
         st = oly_format_scalar(t, x->type.dtype, data);
     } else {

@@ -47,6 +47,10 @@ static oly_status take_line(oly_csv_lines *l, char **line)
         char *newline = here > seen ? memchr(begin + seen, '\n', here - seen) : NULL;
         if (newline || l->from + (int64_t)l->have == l->size) {
             size_t n = newline ? (size_t)(newline - begin) : here;
+            const char *zero = memchr(begin, '\0', n);
+            if (zero)
+                return oly_fail(OLY_PARSE, "cannot read %s: byte %" PRId64 " is 0, so this is no text", l->path,
+                                l->at + (zero - begin));
             l->at += (int64_t)n + (newline != NULL);
             begin[n] = '\0';
             *line = begin;
@@ -160,6 +164,13 @@ static bool read_bool(const char *field, void *element)
     return yes || !strcmp(field, "0") || !strcmp(field, "False") || !strcmp(field, "false");
 }
 
+/* C's hexadecimal numbers, which NumPy does not read either. */
+static bool is_hexadecimal(const char *field)
+{
+    field += *field == '-' || *field == '+';
+    return field[0] == '0' && (field[1] == 'x' || field[1] == 'X');
+}
+
 /* "inf", "-Infinity": not a number that is too large for the type. */
 static bool names_infinity(const char *field)
 {
@@ -171,7 +182,7 @@ bool oly_csv_number(const char *field, oly_dtype dtype, void *element)
 {
     char *end;
     int bits = 8 * (int)oly_dtype_size(dtype);
-    if (!field[0] || is_space(field[0]))
+    if (!field[0] || is_space(field[0]) || is_hexadecimal(field))
         return false;
     if (dtype == OLY_BOOL)
         return read_bool(field, element);

@@ -23,7 +23,7 @@ typedef struct oly_csv_lines {
 oly_status oly_csv_open(int file, const char *path, int64_t at, int64_t end, int64_t size, bool after_line,
                         oly_csv_lines *l);
 /* The next line, terminated, without its end; *line NULL: there is none. It may be changed, and is valid until the next call. fails
- * OLY_IO, also for a line of more than 64 MiB; OLY_MEMORY. */
+ * OLY_IO, also for a line of more than 64 MiB; OLY_PARSE for a byte 0; OLY_MEMORY. */
 oly_status oly_csv_next(oly_csv_lines *l, char **line);
 void oly_csv_close(oly_csv_lines *l);
 

@@ -26,6 +26,7 @@ typedef struct oly_vti {
     int64_t start[OLY_VTI_DIMENSIONS]; /* of a piece, in the whole */
     double origin[OLY_VTI_DIMENSIONS], spacing[OLY_VTI_DIMENSIONS];
     bool cells; /* values belong to cells, not points */
+    bool part;  /* read: the image is larger than the file's piece */
     bool timed;
     double time;
     bool swapped; /* read: the bytes of each number are in the other order than this machine's */

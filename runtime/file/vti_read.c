@@ -15,9 +15,9 @@ typedef struct reading {
     bool in_piece, in_points, in_cells;
     int pieces;
     int cell_fields;
-    int64_t extent[2 * OLY_VTI_DIMENSIONS]; /* x, y, z */
+    int64_t extent[2 * OLY_VTI_DIMENSIONS], whole[2 * OLY_VTI_DIMENSIONS]; /* of the piece, and of the image: x, y, z */
     double origin[OLY_VTI_DIMENSIONS], spacing[OLY_VTI_DIMENSIONS];
-    bool extent_known;
+    bool extent_known, whole_known;
     bool cells[64]; /* of field k: does it belong to cells? */
 } reading;
 enum { MOST_FIELDS = sizeof(((reading *)0)->cells) };
@@ -87,6 +87,13 @@ static oly_status read_file_tag(reading *r, const oly_xml_tag *tag)
     return OLY_OK;
 }
 
+static oly_status refuse_extent(const reading *r, const char *which, const char *wrong)
+{
+    char why[80];
+    snprintf(why, sizeof why, "%s is %s", which, wrong);
+    return refuse(r, why);
+}
+
 static oly_status read_image_tag(reading *r, const oly_xml_tag *tag)
 {
     char value[256];
@@ -94,7 +101,9 @@ static oly_status read_image_tag(reading *r, const oly_xml_tag *tag)
         return refuse(r, "its Origin is not three numbers");
     if (oly_xml_attribute(tag, "Spacing", value, sizeof value) && !parse_reals(value, OLY_VTI_DIMENSIONS, r->spacing))
         return refuse(r, "its Spacing is not three numbers");
-    return OLY_OK;
+    r->whole_known = oly_xml_attribute(tag, "WholeExtent", value, sizeof value);
+    const char *wrong = r->whole_known ? read_extent(tag, "WholeExtent", r->whole) : NULL;
+    return wrong ? refuse_extent(r, "its WholeExtent", wrong) : OLY_OK;
 }
 
 static oly_status read_piece_tag(reading *r, const oly_xml_tag *tag)
@@ -102,12 +111,8 @@ static oly_status read_piece_tag(reading *r, const oly_xml_tag *tag)
     if (r->pieces++)
         return refuse(r, "it has several pieces");
     const char *wrong = read_extent(tag, "Extent", r->extent);
-    char why[80];
-    snprintf(why, sizeof why, "the Extent of its piece is %s", wrong ? wrong : "");
-    if (wrong)
-        return refuse(r, why);
     r->extent_known = true;
-    return OLY_OK;
+    return wrong ? refuse_extent(r, "the Extent of its piece", wrong) : OLY_OK;
 }
 
 static bool type_named(const char *name, oly_dtype *dtype)
@@ -195,6 +200,7 @@ static void settle(reading *r, int rank)
             v->field[kept++] = v->field[k];
     v->n = kept;
     v->rank = rank;
+    v->part = r->whole_known && memcmp(r->whole, r->extent, sizeof r->whole) != 0;
     for (int d = 0; d < rank; d++) {
         int axis = rank - 1 - d;
         v->start[d] = r->extent[2 * axis];

@@ -285,22 +285,27 @@ static bool may_gain(const oly_tile_program *p, const oly_tile_box *box, const o
 
 /* -- chunks ----------------------------------------------------------------------------------------------------------------- */
 
-/* Which dimension is divided: the first with a part for every chunk, else the longest. */
-static int divided_dimension(const oly_tile_box *box, int n_chunks)
+/* How a box is divided: into ranges of dimension d, at each index of those before it. */
+typedef struct division {
+    int d;
+    int64_t units; /* indexes of these dimensions and d */
+} division;
+
+/* Dimensions from the first on until there is a part for every chunk: rows stay whole as long as there are enough. */
+static division division_of(const oly_tile_box *box, int n_chunks)
 {
-    int longest = 0;
-    for (int d = 0; d < box->rank; d++) {
-        if (box->extent[d] >= n_chunks)
-            return d;
-        longest = box->extent[d] > box->extent[longest] ? d : longest;
-    }
-    return longest;
+    division v = {.units = box->extent[0]};
+    while (v.units < n_chunks && v.d + 1 < box->rank)
+        v.units *= box->extent[++v.d];
+    return v;
 }
 
-static int64_t boundary(int64_t n, int chunk, int n_chunks)
+/* The first unit of a chunk. Long rows are divided at multiples of vectors. */
+static int64_t boundary(const oly_tile_box *box, const division *v, int chunk, int n_chunks)
 {
-    int64_t at = (int64_t)((__int128)n * chunk / n_chunks);
-    return chunk == n_chunks || n < (int64_t)n_chunks * MULTIPLE ? at : at / MULTIPLE * MULTIPLE;
+    int64_t at = (int64_t)((__int128)v->units * chunk / n_chunks), in_row = at % box->extent[v->d];
+    bool rounds = v->d == box->rank - 1 && v->units >= (int64_t)n_chunks * MULTIPLE && chunk < n_chunks;
+    return rounds ? at - in_row % MULTIPLE : at;
 }
 
 static void move_operands(int n, oly_tile_operand *operands, const uint8_t *dtype, int d, int64_t by)
@@ -381,24 +386,39 @@ bool oly_group_run_known(oly_group_known *known, char *const *first)
     return is_it;
 }
 
+/* Where a part of a box begins, and its operands there. */
+typedef struct box_part {
+    oly_tile_box box;
+    oly_tile_operand *loads, *stores;
+} box_part;
+
+static void move_to(const oly_tile_program *p, box_part *part, int d, int64_t by, int64_t extent)
+{
+    part->box.origin[d] += by;
+    part->box.extent[d] = extent;
+    move_operands(p->n_loads, part->loads, p->load_dtype, d, by);
+    move_operands(p->n_stores, part->stores, p->store_dtype, d, by);
+}
+
 /* A chunk is the same part of the box whether it is run by machine code or interpreted: code may become ready, or be dropped, between two
  * chunks of one step. */
 static void run_chunk(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,
                       const oly_tile_operand *stores, int chunk, int n_chunks, double work)
 {
-    int d = divided_dimension(box, n_chunks);
-    int64_t from = boundary(box->extent[d], chunk, n_chunks), to = boundary(box->extent[d], chunk + 1, n_chunks);
+    division v = division_of(box, n_chunks);
     oly_tile_operand in[p->n_loads + 1], out[p->n_stores + 1];
-    oly_tile_box part = *box;
-    if (from >= to)
-        return;
-    part.origin[d] += from;
-    part.extent[d] = to - from;
-    memcpy(in, loads, sizeof *in * (size_t)p->n_loads);
-    memcpy(out, stores, sizeof *out * (size_t)p->n_stores);
-    move_operands(p->n_loads, in, p->load_dtype, d, from);
-    move_operands(p->n_stores, out, p->store_dtype, d, from);
-    run_box(p, &part, in, out, work, NULL);
+    int64_t end = boundary(box, &v, chunk + 1, n_chunks), extent = box->extent[v.d], n;
+    for (int64_t at = boundary(box, &v, chunk, n_chunks); at < end; at += n) {
+        box_part part = {*box, in, out};
+        int64_t outer = at / extent, low = at % extent;
+        n = extent - low < end - at ? extent - low : end - at;
+        memcpy(in, loads, sizeof *in * (size_t)p->n_loads);
+        memcpy(out, stores, sizeof *out * (size_t)p->n_stores);
+        move_to(p, &part, v.d, low, n);
+        for (int d = v.d - 1; d >= 0; outer /= box->extent[d--])
+            move_to(p, &part, d, outer % box->extent[d], 1);
+        run_box(p, &part.box, in, out, work, NULL);
+    }
 }
 
 static void run(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *loads,

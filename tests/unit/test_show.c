@@ -60,7 +60,7 @@ static void str_and_repr_are_those_of_jax(void **state)
             oly_dtype dtype = (oly_dtype)a.known_dtype;
             assert_int_equal(oly_format_str(&text, dtype, a.rank, a.shape, a.data), OLY_OK);
             expect_oracle_text(&text, c, "str");
-            assert_int_equal(oly_format_repr(&text, dtype, a.rank, a.shape, a.data), OLY_OK);
+            assert_int_equal(oly_format_repr(&text, dtype, false, a.rank, a.shape, a.data), OLY_OK);
             expect_oracle_text(&text, c, "repr");
             n_checked++;
         }
@@ -124,9 +124,9 @@ static void empty_arrays_tell_their_shape(void **state)
 {
     (void)state;
     oly_text text = {.chars = NULL};
-    assert_int_equal(oly_format_repr(&text, OLY_INT32, 1, (int64_t[]){0}, NULL), OLY_OK);
+    assert_int_equal(oly_format_repr(&text, OLY_INT32, false, 1, (int64_t[]){0}, NULL), OLY_OK);
     expect_text(&text, "Array([], shape=(0,), dtype=int32)");
-    assert_int_equal(oly_format_repr(&text, OLY_FLOAT64, 3, (int64_t[]){2, 0, 1000000000000}, NULL), OLY_OK);
+    assert_int_equal(oly_format_repr(&text, OLY_FLOAT64, false, 3, (int64_t[]){2, 0, 1000000000000}, NULL), OLY_OK);
     expect_text(&text, "Array([], shape=(2, 0, 1000000000000), dtype=float64)");
     assert_int_equal(oly_format_str(&text, OLY_FLOAT64, 2, (int64_t[]){0, 5}, NULL), OLY_OK);
     expect_text(&text, "[]");
@@ -144,7 +144,7 @@ static void summaries_read_only_what_they_print(void **state)
     assert_int_equal(mprotect(data + bytes - edge, edge, PROT_READ | PROT_WRITE), 0);
     data[bytes - 1] = 1;
     oly_text text = {.chars = NULL};
-    assert_int_equal(oly_format_repr(&text, OLY_BOOL, 2, shape, data), OLY_OK);
+    assert_int_equal(oly_format_repr(&text, OLY_BOOL, false, 2, shape, data), OLY_OK);
     expect_text(&text, "Array([[False, False, False, ..., False, False, False],\n"
                        "       [False, False, False, ..., False, False, False],\n"
                        "       [False, False, False, ..., False, False, False],\n"
@@ -220,7 +220,7 @@ static void bad_arrays_are_refused(void **state)
     oly_text text = {.chars = NULL};
     const int64_t shape[OLY_MAX_RANK + 1] = {1, -3};
     expect_failure(oly_format_str(&text, OLY_BOOL, 2, shape, ""), OLY_INVALID, "dimension 1 has the extent -3");
-    expect_failure(oly_format_repr(&text, OLY_BOOL, OLY_MAX_RANK + 1, shape, ""), OLY_INVALID, "rank 13");
+    expect_failure(oly_format_repr(&text, OLY_BOOL, false, OLY_MAX_RANK + 1, shape, ""), OLY_INVALID, "rank 13");
     expect_failure(oly_format_scalar(&text, OLY_N_DTYPES, ""), OLY_INVALID, "element type");
     expect_text(&text, "");
 }

@@ -16,6 +16,11 @@ static oly_status load_members(const oly_crew *crew, oly_status mine, oly_vti_so
     oly_status st = oly_shared_open(mine, l->path, &f);
     if (st == OLY_OK)
         st = oly_vti_source_read(l, f.file, f.facts.size, 0);
+    if (st == OLY_OK && l->vti.part)
+        st = oly_fail(OLY_IO,
+                      "cannot read %s: it has only a part of the image, as its WholeExtent says; read the .pvti that "
+                      "names all parts",
+                      l->path);
     if (st == OLY_OK)
         *type = oly_vti_source_type(l);
     uint64_t arguments = oly_hash_mix(oly_hash_text(34, l->path ? l->path : ""), sharding ? sharding->hash : 0);

@@ -54,12 +54,14 @@ static char *piece_path(const loading *g, int k)
 }
 
 /* Is a piece what the .pvti says, with the same kind of elements as the first? */
-static oly_status check_piece(const loading *g, const oly_vti_source *l, const oly_box *box)
+static oly_status check_piece(const loading *g, int k, const oly_vti_source *l, const oly_box *box)
 {
     oly_type type = oly_vti_source_type(l);
     bool same = type.dtype == g->type.dtype && type.rank == g->type.rank && l->vti.cells == g->l->vti.cells;
     for (int d = 0; d < type.rank && same; d++)
         same = type.shape[d] == box->hi[d] - box->lo[d];
+    for (int d = 0; d < g->pvti.rank && same; d++)
+        same = l->vti.start[d] == g->pvti.piece[k].extent[2 * (g->pvti.rank - 1 - d)];
     return same ? OLY_OK
                 : oly_fail(OLY_IO,
                            "cannot read %s: its \"%s\" has another extent or type than %s and the first piece say",
@@ -113,7 +115,7 @@ static oly_status read_piece(const loading *g, int k, const oly_parts_mapped *m)
     int file;
     oly_status st = open_piece(g, k, &l, &file);
     if (st == OLY_OK)
-        st = check_piece(g, &l, &box);
+        st = check_piece(g, k, &l, &box);
     if (st == OLY_OK) {
         oly_file_array from = oly_vti_source_region(&l, file);
         for (int s = 0; s < m->n && st == OLY_OK; s++)

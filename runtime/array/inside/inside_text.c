@@ -88,7 +88,7 @@ static oly_status add_value(writer *w, char letter, const char *spec, size_t n)
         return OLY_OK;
     }
     if (letter == 'R')
-        return oly_format_repr(w->text, v->dtype, v->rank, v->shape, v->data);
+        return oly_format_repr(w->text, v->dtype, false, v->rank, v->shape, v->data);
     return v->rank ? oly_format_str(w->text, v->dtype, v->rank, v->shape, v->data)
                    : oly_format_scalar(w->text, v->dtype, v->data);
 }

@@ -7,6 +7,7 @@
 #include "array/timeline/timeline.h"
 #include "core/option.h"
 #include "core/simulate.h"
+#include "file/file.h"
 #include "file/zlib_late.h"
 #include <errno.h>
 #include <stdio.h>
@@ -181,6 +182,7 @@ static oly_status gather(oly_status *written)
     char path[MOST_PATH];
     file_sink f = {.sink = {write_file}, .path = path};
     char *room = NULL;
+    bool exists;
     if (oly_world_rank() == 0) {
         snprintf(path, sizeof path, "%s.part", oly_option.timeline);
         room = oly_malloc(PIECE);
@@ -198,6 +200,8 @@ static oly_status gather(oly_status *written)
     if (*written == OLY_OK)
         *written = f.sink.write(&f.sink, "\n]}\n", 4);
     *written = close_file(&f, *written);
+    if (*written == OLY_OK && st == OLY_OK)
+        *written = oly_file_may_replace(oly_option.timeline, &exists);
     if (*written == OLY_OK && st == OLY_OK && rename(path, oly_option.timeline) != 0)
         *written = cannot(oly_option.timeline);
     if (*written != OLY_OK || st != OLY_OK)
@@ -216,11 +220,13 @@ static void say_dropped(void)
 
 /* -- start and end --------------------------------------------------------------------------------------------------------- */
 
-/* Where it would be written at the end, it can be created now. */
+/* Where it would be written at the end, it can be created now, and takes the place of a regular file only. */
 static oly_status try_file(void)
 {
     char path[MOST_PATH];
     file_sink f;
+    bool exists;
+    OLY_TRY(oly_file_may_replace(oly_option.timeline, &exists));
     snprintf(path, sizeof path, "%s.part", oly_option.timeline);
     OLY_TRY(open_file(&f, path, false));
     oly_status st = close_file(&f, OLY_OK);

@@ -150,6 +150,8 @@ COMPOSE(power)
         oly_number_fix(g, y);
         return compose_power(g, x, y->params.value.i, out);
     }
+    if (!y->type.weak && oly_kind_of(y) == OLY_KIND_INTEGER && oly_kind_of(x) > OLY_KIND_INTEGER)
+        OLY_TRY(oly_build_convert(g, x, x->type.dtype, false, &x)); /* a number to such powers is not weak */
     BEGIN oly_expression_numeric_pair(s, &x, &y);
     oly_node *result = BINARY(pow, x, y);
     if (result && oly_kind_of(x) == OLY_KIND_INTEGER)

@@ -668,6 +668,8 @@ oly_status oly_compose_linspace(oly_graph *g, int n_in, oly_node *const *in, con
         OLY_TRY(oly_build_reshape(g, parts[1], 1, &one, &parts[1]));
         OLY_TRY(join(g, 2, parts, 0, out));
     }
+    if (oly_dtype_kind(dtype) == OLY_KIND_INTEGER) /* rounded down, not towards zero */
+        OLY_TRY(oly_build_apply(g, OLY_OP_floor, 1, out, out));
     return oly_build_convert(g, *out, dtype, false, out);
 }
 
