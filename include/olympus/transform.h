@@ -93,10 +93,13 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
 /* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) passes the carries and x[k] = xs[k][i]
  * to the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i.
  * Dimension 0 of the xs should not be split, the others may be: xs split along dimension 0 are moved before the loop so that another
- * dimension is split or, where the body has products, every device gets a row in each iteration.
+ * dimension is split or, where the body has products, every device gets a row in each iteration. Over Explicit axes nothing moves unasked:
+ * there it must not be split. The ys are split like the y, their first dimension like what reads them: constrain the y (with
+ * oly_with_sharding_constraint) if another loop goes along them.
  *   length   of the xs' first dimensions, and the number of iterations
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
- *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID
+ *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID, OLY_SHARDING (xs split over an Explicit
+ *            axis along dimension 0)
  *   source   jax.lax.scan */
 typedef void (*oly_scan_body)(oly_array *carry, const oly_array *x, oly_array *y, void *user);
 OLY_API oly_status oly_scan(int64_t length, bool reverse, oly_scan_body body, int n_carry, oly_array *carry, int n_x,

@@ -147,6 +147,11 @@ static oly_status check(const scanning *s, const oly_array *carry)
             return oly_fail(OLY_SHAPE,
                             "xs[%d] is %s; the first dimension of all xs must be the length of the scan, %lld", k,
                             oly_type_short(&s->xs[k]->type), (long long)s->length);
+        if (s->xs[k]->type.axes[0].n > 0)
+            return oly_fail(OLY_SHARDING,
+                            "xs[%d] is %s; the dimension that a scan goes along must not be split over Explicit axes: "
+                            "move it with oly_reshard [scan_split]",
+                            k, oly_type_short(&s->xs[k]->type));
     }
     return OLY_OK;
 }

@@ -311,6 +311,14 @@ static oly_sharding as_typed(const oly_planner *p, const oly_frame *f, const oly
     return plain ? oly_sharding_intern(plain, &s->spec, 0) : NULL;
 }
 
+/* A result whose type is on another mesh than the plan's (oly_reshard moved it there) is split as its type says, over that one's axes. */
+static oly_sharding on_mesh_of_type(const oly_type *t)
+{
+    oly_spec spec = {.n_dims = t->rank, .unreduced = t->unreduced, .reduced = t->reduced};
+    memcpy(spec.dim, t->axes, sizeof *spec.dim * (size_t)t->rank);
+    return oly_sharding_intern(t->mesh, &spec, 0);
+}
+
 static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
 {
     oly_node *n = f->graph->outputs[k];
@@ -321,6 +329,8 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)
             return p->uncommitted ? oly_sharding_intern(p->mesh, &(oly_spec){0}, 0) : p->plan->inputs[j].sharding;
+    if (n->type.mesh && !oly_mesh_same_grid(n->type.mesh, p->mesh))
+        return on_mesh_of_type(&n->type);
     oly_layout l = oly_node_layout(p, f, n);
     oly_spec spec = oly_layout_spec(&l);
     split_by_type(&spec, p->mesh, &n->type);
