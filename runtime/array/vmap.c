@@ -24,6 +24,35 @@ static oly_status dimension(const request *r, const char *what, int k, const oly
     return OLY_OK;
 }
 
+/* Over Explicit axes all batches are split alike. One made without a mesh adapts. */
+static oly_status take_split(request *r, int k, const oly_type *whole, int d)
+{
+    if (!whole->mesh || !whole->mesh->explicit_axes)
+        return OLY_OK;
+    if (r->axes.split_mesh && !oly_axis_list_equal(&r->axes.split, &whole->axes[d]))
+        return oly_fail(OLY_SHARDING,
+                        "argument %d of %s, %s, is mapped over dimension %d, but the batch of those before is split "
+                        "in another way; move one with oly_reshard [vmap_mismatch]",
+                        k, r->m.name, oly_type_short(whole), d);
+    r->axes.split_mesh = whole->mesh;
+    r->axes.split = whole->axes[d];
+    return OLY_OK;
+}
+
+/* The axes that split the batch split nothing that all elements share. */
+static oly_status check_unmapped(const request *r, int k, const oly_type *type)
+{
+    for (int d = 0; r->in_axes[k] == OLY_UNMAPPED && type->mesh && d < type->rank; d++)
+        for (int i = 0; i < type->axes[d].n; i++)
+            for (int j = 0; j < r->axes.split.n; j++)
+                if (type->axes[d].axis[i] == r->axes.split.axis[j])
+                    return oly_fail(OLY_SHARDING,
+                                    "argument %d of %s, %s, is not mapped, but split over axis '%s', which splits the "
+                                    "batch; move it with oly_reshard [vmap_unmapped]",
+                                    k, r->m.name, oly_type_short(type), type->mesh->name[type->axes[d].axis[i]]);
+    return OLY_OK;
+}
+
 /* The type of one element; all inputs must have the same batch size. */
 static oly_status element_type(request *r, int k, const oly_type *whole, oly_type *one)
 {
@@ -39,6 +68,7 @@ static oly_status element_type(request *r, int k, const oly_type *whole, oly_typ
                         k, r->m.name, oly_type_short(whole), whole->shape[d], r->axes.size[0]);
     r->axes.all = 1;
     r->axes.size[0] = whole->shape[d];
+    OLY_TRY(take_split(r, k, whole, d));
     one->rank--;
     for (int e = d; e < one->rank; e++) {
         one->shape[e] = whole->shape[e + 1];
@@ -118,6 +148,8 @@ static oly_status record_map(const void *request_, oly_trace *outer, const oly_a
     if (!r->axes.all)
         return oly_fail(OLY_INVALID, "no argument of %s is mapped; give at least one a dimension in in_axes",
                         r->m.name);
+    for (int k = 0; k < r->m.n_in; k++)
+        OLY_TRY(check_unmapped(r, k, &types[k]));
     oly_manual batch = {&r->named, true};
     OLY_TRY(name_batch(r));
     oly_status st = oly_record_mapped(&r->m, types, NULL, r->options.axis_name ? &batch : NULL, &t);

@@ -19,6 +19,36 @@ static bool has_auto_axis(oly_mesh mesh)
     return (mesh->explicit_axes | mesh->manual_axes) != (1u << mesh->n_axes) - 1;
 }
 
+static uint32_t bits_of(const oly_axis_list *list)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < list->n; k++)
+        axes |= 1u << list->axis[k];
+    return axes;
+}
+
+static uint32_t used_by(const oly_spec *spec)
+{
+    uint32_t axes = spec->unreduced | spec->reduced;
+    for (int d = 0; d < spec->n_dims; d++)
+        axes |= bits_of(&spec->dim[d]);
+    return axes;
+}
+
+/* vmap: the batch is split as the types of the mapped values say, and the planner may split it further. On the devices of a shard_map
+ * inside, which have its parts, it is not if a value differs between them. */
+static void split_batch(const oly_batch *b, uint32_t named, oly_sharding own, oly_spec *spec)
+{
+    uint32_t split = bits_of(&b->axes->split);
+    bool explicit_split = (own->mesh->explicit_axes & split) == split;
+    bool splits = split && (named & split) == split && oly_mesh_same_grid(own->mesh, b->axes->split_mesh) &&
+                  (explicit_split || !(used_by(&own->spec) & split));
+    if (splits)
+        spec->dim[spec->n_dims] = b->axes->split;
+    if (has_auto_axis(own->mesh) && !(splits && !explicit_split))
+        spec->open |= 1u << spec->n_dims;
+}
+
 oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t named, oly_sharding own)
 {
     oly_mesh mesh = !b->axes->mesh && own ? own->mesh : b->axes->mesh;
@@ -27,8 +57,8 @@ oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t name
         if (axes >> a & 1) {
             if (b->axes->mesh && named >> a & 1)
                 spec.dim[spec.n_dims] = (oly_axis_list){.n = 1, .axis = {(uint8_t)a}};
-            if (!b->axes->mesh && own && has_auto_axis(mesh)) /* of vmap: placed by the planner */
-                spec.open |= 1u << spec.n_dims;
+            if (!b->axes->mesh && own)
+                split_batch(b, named, own, &spec);
             spec.n_dims++;
         }
     if (own) {
@@ -72,7 +102,10 @@ static oly_status shift_sharding(oly_batch *b, oly_op op, uint32_t axes, oly_par
     bool whole = op == OLY_OP_place || p->settled;
     if (mesh && p->settled)
         p->settled |= b->axes->all;
-    p->sharding = oly_batch_sharding(b, axes, whole || !mesh ? ~0u : mesh->explicit_axes, p->sharding);
+    uint32_t named = whole || !mesh ? ~0u : mesh->explicit_axes;
+    if (!mesh && p->settled) /* the type keeps the others */
+        named = p->settled;
+    p->sharding = oly_batch_sharding(b, axes, named, p->sharding);
     return p->sharding ? OLY_OK : OLY_MEMORY;
 }
 
@@ -90,8 +123,32 @@ oly_status oly_batch_apply(oly_batch *b, oly_op op, int n, const oly_lifted *in,
     return oly_graph_add(b->into, op, n, nodes, &p, &out->node);
 }
 
+/* vmap: the sharding of x with the batch, which is split; NULL: the types of the mapped values do not split it, or x is on another mesh,
+ * or split over the same axes itself. typed: even if x's type has no mesh. */
+static oly_status split_lead(const oly_batch *b, const oly_lifted *x, uint32_t axes, bool typed, oly_sharding *sharding)
+{
+    oly_type own = {.rank = oly_batch_rank(*x), .mesh = b->axes->split_mesh};
+    const oly_type *t = &x->node->type;
+    *sharding = NULL;
+    if (b->axes->split.n == 0 || (!t->mesh && !typed) || (t->mesh && !oly_mesh_same_grid(t->mesh, b->axes->split_mesh)))
+        return OLY_OK;
+    if (t->mesh) {
+        own.mesh = t->mesh;
+        own.unreduced = t->unreduced;
+        own.reduced = t->reduced;
+        memcpy(own.axes, t->axes + t->rank - own.rank, sizeof *own.axes * (size_t)own.rank);
+    }
+    oly_sharding alone = oly_type_sharding(&own);
+    uint32_t split = bits_of(&b->axes->split);
+    if (alone && ((used_by(&alone->spec) | ~own.mesh->explicit_axes) & split))
+        return OLY_OK;
+    *sharding = alone ? oly_batch_sharding(b, axes, ~0u, alone) : NULL;
+    return *sharding ? OLY_OK : OLY_MEMORY;
+}
+
 /* A view of x: dimension d of x becomes dimension to[d] of the shape; pinned if the axes are those of a mesh. */
-static oly_status view(oly_batch *b, oly_lifted *x, uint32_t axes, const int *to, int rank, const int64_t *shape)
+static oly_status view(oly_batch *b, oly_lifted *x, uint32_t axes, bool typed, const int *to, int rank,
+                       const int64_t *shape)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
@@ -103,12 +160,13 @@ static oly_status view(oly_batch *b, oly_lifted *x, uint32_t axes, const int *to
         p.settled = b->axes->all;
         if (!(p.sharding = oly_batch_sharding(b, axes, ~0u, NULL)))
             return OLY_MEMORY;
-    }
+    } else
+        OLY_TRY(split_lead(b, x, axes, typed, &p.sharding));
     x->axes = axes;
     return oly_graph_add(b->into, OLY_OP_broadcast, 1, &x->node, &p, &x->node);
 }
 
-oly_status oly_batch_vary(oly_batch *b, oly_lifted *x, uint32_t axes)
+static oly_status vary(oly_batch *b, oly_lifted *x, uint32_t axes, bool typed)
 {
     uint32_t all = x->axes | axes;
     int lead = oly_batch_lead(all), own = oly_batch_rank(*x), to[OLY_MAX_RANK], n = 0;
@@ -131,7 +189,17 @@ oly_status oly_batch_vary(oly_batch *b, oly_lifted *x, uint32_t axes)
         shape[lead + d] = t->shape[n];
         to[n++] = lead + d;
     }
-    return view(b, x, all, to, lead + own, shape);
+    return view(b, x, all, typed, to, lead + own, shape);
+}
+
+oly_status oly_batch_vary(oly_batch *b, oly_lifted *x, uint32_t axes)
+{
+    return vary(b, x, axes, false);
+}
+
+oly_status oly_batch_vary_typed(oly_batch *b, oly_lifted *x, uint32_t axes)
+{
+    return vary(b, x, axes, true);
 }
 
 oly_status oly_batch_align(oly_batch *b, int n, oly_lifted *in)
@@ -149,7 +217,11 @@ oly_status oly_batch_pin(oly_batch *b, oly_lifted *x)
     int to[OLY_MAX_RANK];
     for (int d = 0; d < x->node->type.rank; d++)
         to[d] = d;
-    return b->axes->mesh ? view(b, x, x->axes, to, x->node->type.rank, x->node->type.shape) : OLY_OK;
+    if (b->axes->mesh)
+        return view(b, x, x->axes, false, to, x->node->type.rank, x->node->type.shape);
+    oly_sharding sharding;
+    OLY_TRY(split_lead(b, x, x->axes, false, &sharding));
+    return sharding ? oly_build_reshard(b->into, x->node, sharding, &x->node) : OLY_OK;
 }
 
 oly_status oly_batch_settle(oly_batch *b, oly_lifted *x)

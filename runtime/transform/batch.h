@@ -13,7 +13,9 @@ typedef struct oly_batch_axes {
     oly_mesh mesh;  /* axis k is mesh axis k, and Auto: planned, no part of types; NULL: one axis, 0, of vmap, pinned to
                       nothing */
     oly_mesh named; /* of vmap: the name of its axis for collectives of the body; NULL: none */
-    uint32_t all;   /* bits */
+    oly_mesh split_mesh; /* of vmap: the mesh in the types of the mapped values; NULL: nothing is explicit */
+    oly_axis_list split; /* its Explicit axes that split the batch; all values keep them */
+    uint32_t all;        /* bits */
     int64_t size[OLY_MAX_RANK];
     const struct oly_lifted
         *active; /* of what is computed for all elements: those for which effects happen; NULL: all */

@@ -86,11 +86,21 @@ static oly_status zeros(oly_batch *b, const oly_type *like, oly_node **out)
     return oly_build_broadcast(b->into, *out, like->rank, like->shape, out);
 }
 
+/* `chosen`, repeated over the shape of x, and sharded as x is. */
+static oly_status spread_as(oly_batch *b, oly_node *chosen, oly_node *x, oly_node **out)
+{
+    OLY_TRY(spread(b, chosen, &x->type, out));
+    if (!x->type.mesh || !x->type.mesh->explicit_axes || oly_type_same_sharding(&x->type, &(*out)->type))
+        return OLY_OK;
+    oly_sharding sharding = oly_type_sharding(&x->type);
+    return sharding ? oly_build_reshard(b->into, *out, sharding, out) : OLY_MEMORY;
+}
+
 /* The slice of x of the element that `chosen` marks. */
 static oly_status pick(oly_batch *b, oly_node *chosen, int lead, oly_node *x, oly_node **out)
 {
     oly_node *in[3] = {NULL, x, NULL};
-    OLY_TRY(spread(b, chosen, &x->type, &in[0]));
+    OLY_TRY(spread_as(b, chosen, x, &in[0]));
     OLY_TRY(zeros(b, &x->type, &in[2]));
     OLY_TRY(oly_build_apply(b->into, OLY_OP_select, 3, in, out));
     return reduce_lead(b, x->type.dtype == OLY_BOOL ? OLY_OP_reduce_or : OLY_OP_reduce_sum, lead, *out, out);

@@ -5,6 +5,25 @@
 #include "transform/batch_rules.h"
 #include <string.h>
 
+/* A requested sharding with the batch, which is dimension `at` of the result. */
+static oly_status insert_batch(oly_batch *b, int at, oly_params *p)
+{
+    if (!p->sharding)
+        return OLY_OK;
+    oly_sharding lead = oly_batch_sharding(b, 1, ~0u, p->sharding); /* it is dimension 0 */
+    if (!lead)
+        return OLY_MEMORY;
+    oly_spec spec = lead->spec;
+    spec.n_dims = at + 1 > lead->spec.n_dims ? at + 1 : lead->spec.n_dims;
+    for (int d = 0; d < at; d++)
+        spec.dim[d] = lead->spec.dim[d + 1];
+    spec.dim[at] = lead->spec.dim[0];
+    unsigned before = (1u << at) - 1, open = lead->spec.open;
+    spec.open = (open >> 1 & before) | (open & 1) << at | (open & ~(before << 1 | 1));
+    p->sharding = oly_sharding_intern(lead->mesh, &spec, spec.n_dims);
+    return p->sharding ? OLY_OK : OLY_MEMORY;
+}
+
 /* Only one operand varies along the axis (vmap): there the axis is a free dimension, so that rows merge. In the result it
  * follows the batch dimensions, and for the second operand also the first's free dimensions. */
 static oly_status one_side(oly_batch *b, const oly_node *node, oly_lifted *in, const oly_contraction_dims *dims,
@@ -18,6 +37,7 @@ static oly_status one_side(oly_batch *b, const oly_node *node, oly_lifted *in, c
         c->batch[o][k]++;
     for (int k = 0; k < c->n_contract; k++)
         c->contract[o][k]++;
+    OLY_TRY(insert_batch(b, at, &p));
     OLY_TRY(oly_graph_add(b->into, node->op, 2, (oly_node *[]){in[0].node, in[1].node}, &p, &out->node));
     out->axes = in[o].axes;
     order[0] = at;
@@ -111,7 +131,11 @@ oly_status oly_batching_conv(oly_batch *b, const oly_node *node, oly_lifted *in,
     }
     p.sharding = NULL;
     OLY_TRY(oly_graph_add(b->into, node->op, 2, both, &p, &made));
-    return part_from(b, made, in[0].axes ? in[0] : in[1], &node->type, joined, out);
+    OLY_TRY(part_from(b, made, in[0].axes ? in[0] : in[1], &node->type, joined, out));
+    if (!node->params.sharding || !node->params.sharding->mesh->explicit_axes)
+        return OLY_OK;
+    oly_sharding asked = oly_batch_sharding(b, out->axes, ~0u, node->params.sharding);
+    return asked ? oly_build_reshard(b->into, out->node, asked, &out->node) : OLY_MEMORY;
 }
 
 /* Windows are over the last dimensions. */

@@ -22,6 +22,18 @@ static int predicate_of(const oly_node *loop)
     return loop->params.predicate - 1;
 }
 
+/* Varies along the axes; `typed`: a value that it meets has a mesh, so it has to be split as that is. */
+static oly_status vary_as(oly_batch *b, oly_lifted *x, uint32_t axes, bool typed)
+{
+    return typed ? oly_batch_vary_typed(b, x, axes) : oly_batch_vary(b, x, axes);
+}
+
+/* Is carry k over a mesh, before the loop or after an iteration? */
+static bool is_typed(const looping *l, int k)
+{
+    return l->in[k].node->type.mesh || l->loop->params.body->outputs[k]->type.mesh;
+}
+
 /* -- one graph inside another --------------------------------------------------------------------------------------- */
 
 /* Adds inputs for these values. */
@@ -86,7 +98,7 @@ static oly_status choose(oly_batch *b, oly_lifted predicate, oly_lifted *x, oly_
         p.axes[p.n_axes++] = d;
     if (p.n_axes < p.rank)
         OLY_TRY(oly_graph_add(b->into, OLY_OP_broadcast, 1, &in[0].node, &p, &in[0].node));
-    const oly_type type = in[1].node->type;
+    const oly_type type = in[in[1].node->type.mesh ? 1 : 2].node->type;
     if (type.mesh && type.mesh->explicit_axes && !oly_type_same_sharding(&type, &in[0].node->type)) {
         oly_sharding sharding = oly_type_sharding(&type); /* the program does not place its condition */
         OLY_TRY(sharding ? oly_build_reshard(b->into, in[0].node, sharding, &in[0].node) : OLY_MEMORY);
@@ -117,7 +129,7 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
         if (l->decided)
             OLY_TRY(choose(&within, inputs[1 + predicate_of(l->loop)], &outputs[k], inputs[1 + k]));
         made[k] = outputs[k].axes;
-        OLY_TRY(oly_batch_vary(&within, &outputs[k], l->carried[k]));
+        OLY_TRY(vary_as(&within, &outputs[k], l->carried[k], is_typed(l, k)));
     }
     if (l->decided) {
         oly_lifted on, both[2] = {outputs[predicate_of(l->loop)], inputs[1 + predicate_of(l->loop)]};
@@ -168,7 +180,7 @@ static oly_status round_of(looping *l, oly_lifted *in, uint32_t *made, bool *mor
     oly_graph *body;
     int n = l->loop->params.n_carry;
     for (int k = 0; k < n; k++)
-        OLY_TRY(oly_batch_vary(l->b, &in[k], l->carried[k]));
+        OLY_TRY(vary_as(l->b, &in[k], l->carried[k], is_typed(l, k)));
     l->decided = l->loop->params.predicate ? l->carried[predicate_of(l->loop)] : 0;
     OLY_TRY(batch_body(l, &body, made));
     *more = false;
@@ -202,6 +214,15 @@ oly_status oly_batching_loop(oly_batch *b, const oly_node *node, oly_lifted *in,
 
 /* -- branches ------------------------------------------------------------------------------------------------------- */
 
+/* Has result j of any branch a mesh? */
+static bool is_result_typed(const oly_node *node, int j)
+{
+    for (int k = 0; k < node->params.n_branches; k++)
+        if (node->params.branches[k]->outputs[j]->type.mesh)
+            return true;
+    return false;
+}
+
 /* Batches each branch; the results vary along the union of the axes of all branches. */
 static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_graph **graphs,
                                  oly_lifted *results)
@@ -224,7 +245,7 @@ static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_l
     for (int k = 0; k < n_branches; k++) {
         oly_batch within = {.into = graphs[k], .axes = b->axes};
         for (int j = 0; j < n; j++)
-            OLY_TRY(oly_batch_vary(&within, &outputs[k * n + j], results[j].axes));
+            OLY_TRY(vary_as(&within, &outputs[k * n + j], results[j].axes, is_result_typed(node, j)));
         OLY_TRY(set_outputs(graphs[k], n, outputs + k * n));
     }
     return OLY_OK;
@@ -340,7 +361,7 @@ static oly_status add_varying(oly_batch *b, oly_graph *g, int n, oly_node *const
         for (int a = 0; a < OLY_MAX_RANK; a++)
             if (axes >> a & 1) {
                 type.shape[oly_batch_place(axes, a)] = b->axes->size[a];
-                type.axes[oly_batch_place(axes, a)] = (oly_axis_list){0};
+                type.axes[oly_batch_place(axes, a)] = type.mesh ? b->axes->split : (oly_axis_list){0};
             }
         if (b->axes->mesh) {
             type.mesh = type.mesh && b->axes->mesh->explicit_axes ? b->axes->mesh : NULL;

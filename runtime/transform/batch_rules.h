@@ -33,16 +33,18 @@ static inline int oly_batch_rank(oly_lifted x)
     return x.node->type.rank - oly_batch_lead(x.axes);
 }
 
-/* Broadcasts the value along these axes, too. */
+/* Broadcasts the value along these axes, too. Over Explicit axes it is split as the batch of a vmap is; one made without a mesh adapts. */
 oly_status oly_batch_vary(oly_batch *b, oly_lifted *x, uint32_t axes);
+/* The same, but one made without a mesh is split, too: it must have the type of another value. */
+oly_status oly_batch_vary_typed(oly_batch *b, oly_lifted *x, uint32_t axes);
 /* Broadcasts all n to the union of their axes. */
 oly_status oly_batch_align(oly_batch *b, int n, oly_lifted *in);
-/* The same value with its leading dimensions pinned to their axes. */
+/* The same value with its leading dimensions pinned to their axes; over Explicit axes split as the batch of a vmap is. */
 oly_status oly_batch_pin(oly_batch *b, oly_lifted *x);
 /* The value in memory, split over the batch axes in its leading dimensions and not elsewhere. */
 oly_status oly_batch_settle(oly_batch *b, oly_lifted *x);
 /* The sharding that pins the leading dimensions of the named axes, followed by `own` (NULL: nothing) for the value's own
- * dimensions. NULL: out of memory. */
+ * dimensions. vmap: the batch is split if all its mesh axes are named. NULL: out of memory. */
 oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t named, oly_sharding own);
 /* Adds the node with its operands' leading dimensions (all the same). */
 oly_status oly_batch_apply(oly_batch *b, oly_op op, int n, const oly_lifted *in, const oly_params *params,

@@ -169,7 +169,7 @@ oly_status oly_unbatch_dimension(oly_graph *g, const oly_batch_axes *axes, oly_l
 {
     oly_batch b = {.into = g, .axes = axes};
     int order[OLY_MAX_RANK];
-    OLY_TRY(oly_batch_vary(&b, &x, 1));
+    OLY_TRY(oly_batch_vary_typed(&b, &x, 1));
     for (int k = 0, n = 1; k < x.node->type.rank; k++)
         order[k] = k == d ? 0 : n++;
     return oly_build_transpose(g, x.node, order, out);
