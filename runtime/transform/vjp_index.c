@@ -22,8 +22,10 @@ static oly_node *by_indexes(oly_rule *r, oly_op op, oly_node *x, oly_node *updat
     for (int k = 0; k < n; k++)
         in[1 + k] = r->node->in[1 + k];
     in[1 + n] = updates;
-    if (op == OLY_OP_scatter || op == OLY_OP_scatter_add)
-        p.sharding = x ? oly_rule_sharding(r, x) : NULL;
+    /* a result where the program has it: that of a gather is what a scatter's updates are */
+    const oly_node *like = op == OLY_OP_gather ? r->node->in[r->node->n_in - 1] : x;
+    if (like && op != OLY_OP_scatter_mul)
+        p.sharding = oly_rule_sharding(r, like);
     return oly_rule_add(r, op, 1 + n + (updates != NULL), in, &p);
 }
 
