@@ -236,11 +236,60 @@ static void reductions_of_an_iteration_go_together(void **state)
     expect_values(added, plain, in, N * N, 1e-4);
 }
 
+/* -- tridiagonal systems along the dimension that is split ------------------------------------------------------------ */
+
+static void eliminate(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    oly_array below = oly_add(2.25, oly_mul(0.5, c[0]));
+    c[1] = y[1] = oly_div(oly_add(x[0], oly_mul(0.5, c[1])), below);
+    c[0] = y[0] = oly_div(-0.5, below);
+}
+
+static void substitute(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    y[0] = c[0] = oly_sub(x[1], oly_mul(x[0], c[0]));
+}
+
+static void solve_columns(oly_array i, oly_array *x, void *user)
+{
+    (void)i;
+    (void)user;
+    int64_t n = oly_dim(x[0], 1), rows = oly_dim(x[0], 0);
+    oly_array zero = oly_zeros(OLY_FLOAT32, n), c[] = {zero, zero}, y[2], z;
+    oly_scan(rows, false, eliminate, 2, c, 1, x, 2, y, NULL);
+    oly_scan(rows, true, substitute, 1, &zero, 2, y, 1, &z, NULL);
+    x[0] = z;
+}
+
+static void solved(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(in[0], in[1]);
+    oly_fori(0, 3, solve_columns, 1, out, NULL);
+}
+
+/* Once to the columns and once back in each of the three iterations, whose carry has its rows on the devices. */
+static void sweeps_exchange_the_whole(void **state)
+{
+    (void)state;
+    oly_sharding rows = oly_named(oly_make_mesh("x=8"), "x, None");
+    oly_array plain[] = {check_matrix(N, N), oly_cos(check_matrix(N, N))};
+    oly_array in[] = {oly_device_put(plain[0], rows), oly_device_put(plain[1], rows)};
+    oly_plan_costs costs;
+    oly_fn f = oly_jit_with(solved, "f", 2, 1, (oly_jit_options){.user = NULL});
+    assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
+    assert_int_equal(costs.collectives, 6);
+    expect_values(solved, plain, in, N * N, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(loops_and_branches_gather_once, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_of_an_iteration_go_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(sweeps_exchange_the_whole, setup, teardown),
     };
     return CHECK_MAIN(tests);
 }
