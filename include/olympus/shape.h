@@ -57,6 +57,7 @@ OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, 
 
 /* Surrounds x with copies of `value` (a number or an array of rank 0, converted to x's type): low[d] before and high[d] after
  * dimension d, between[d] between its elements. Negative low and high remove elements. NULL: none.
+ *     oly_pad(x, 0, (int64_t[]){1, 1}, (int64_t[]){1, 1}, NULL)
  *   fails     OLY_SHAPE: more is removed than there is; value has dimensions; between is negative
  *   sharding  a split dimension stays where it is: at most the elements that cross a border move
  *   source    jax.lax.pad */

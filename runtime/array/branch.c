@@ -128,7 +128,11 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
         if (!r->branches || !r->branches[b])
             return oly_fail(OLY_INVALID, "branch %d is NULL; give a function", b);
     if (oly_rank(index) != 0)
-        return oly_fail(OLY_SHAPE, "the branch is chosen by %s; it must be one number", oly_type_short(&index->type));
+        return oly_fail(
+            OLY_SHAPE,
+            "the branch is chosen by an array of %d dimensions; it must be one value: reduce it, for example with "
+            "oly_any or oly_all",
+            oly_rank(index));
     for (int k = 0; k < r->n_in; k++)
         if (!in || !in[k])
             return oly_null_handle();

@@ -30,11 +30,12 @@ static oly_status check_carry(const oly_type *before, const oly_node *after, int
         return OLY_OK;
     bool shapes = before->rank != after->type.rank ||
                   memcmp(before->shape, after->type.shape, sizeof(int64_t) * (size_t)before->rank) != 0;
-    return oly_fail(
-        shapes ? OLY_SHAPE : OLY_DTYPE,
-        "carry %d enters the loop body as %s and leaves it as %s; a carry must keep its type: use oly_astype or "
-        "oly_reshape in the body",
-        k, oly_type_short(before), oly_type_short(&after->type));
+    const char *remedy = !shapes                                                ? "use oly_astype in the body"
+                         : oly_type_size(before) == oly_type_size(&after->type) ? "use oly_reshape in the body"
+                                                                                : "begin with one of that shape";
+    return oly_fail(shapes ? OLY_SHAPE : OLY_DTYPE,
+                    "carry %d enters the loop body as %s and leaves it as %s; a carry must keep its type: %s", k,
+                    oly_type_short(before), oly_type_short(&after->type), remedy);
 }
 
 /* Inside shard_map: a carry must vary along the same axes in every iteration. */

@@ -126,6 +126,35 @@ static oly_status first_slice(oly_graph *g, uint32_t gone, oly_lifted *x)
     return oly_build_reshape(g, x->node, rank, shape, &x->node);
 }
 
+/* The Explicit axes of the assembled value: those that split a device's part, also where the spec joins parts. *joined NULL: it joins none
+ * that are split, so that a reshape keeps what there is. */
+static oly_status joined_sharding(const oly_type *t, const split_shape *s, oly_sharding spec, int rank,
+                                  oly_sharding *joined)
+{
+    oly_spec kept = {.n_dims = rank, .unreduced = t->unreduced, .reduced = t->reduced};
+    bool meet = false;
+    *joined = NULL;
+    for (int d = 0; t->mesh && d < rank; d++) {
+        kept.dim[d] = t->axes[s->own_at[d]];
+        meet = meet || (axes_at(spec, d)->n > 0 && kept.dim[d].n > 0);
+    }
+    if (meet && !(*joined = oly_sharding_intern(t->mesh, &kept, 0)))
+        return OLY_MEMORY;
+    return OLY_OK;
+}
+
+static oly_status join_dimensions(oly_graph *g, const oly_type *whole, oly_sharding joined, oly_node *x, oly_node **out)
+{
+    oly_params p;
+    if (!joined)
+        return oly_build_reshape(g, x, whole->rank, whole->shape, out);
+    memset(&p, 0, sizeof p);
+    p.rank = whole->rank;
+    memcpy(p.shape, whole->shape, sizeof *p.shape * (size_t)whole->rank);
+    p.sharding = joined;
+    return oly_graph_add(g, OLY_OP_reshape, 1, &x, &p, out);
+}
+
 oly_status oly_join_up(oly_graph *g, const oly_batch_axes *axes, oly_lifted x, oly_sharding spec, oly_node **out)
 {
     oly_batch b = {.into = g, .axes = axes};
@@ -148,7 +177,9 @@ oly_status oly_join_up(oly_graph *g, const oly_batch_axes *axes, oly_lifted x, o
         whole.shape[d] = local.shape[d] * oly_axis_list_parts(spec->mesh, axes_at(spec, d));
     }
     OLY_TRY(oly_build_transpose(g, x.node, order, &x.node));
-    OLY_TRY(oly_build_reshape(g, x.node, whole.rank, whole.shape, &x.node));
+    oly_sharding joined;
+    OLY_TRY(joined_sharding(&x.node->type, &s, spec, whole.rank, &joined));
+    OLY_TRY(join_dimensions(g, &whole, joined, x.node, &x.node));
     return place(g, axes, x.node, spec, out);
 }
 

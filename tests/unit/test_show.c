@@ -45,6 +45,11 @@ static void expect_oracle_text(oly_text *text, const oracle_case *c, const char 
     oly_text_free(text);
 }
 
+static oly_status repr_of(oly_text *text, oly_dtype dtype, int rank, const int64_t *shape, const void *data)
+{
+    return oly_format_repr(text, dtype, false, rank, shape, data);
+}
+
 static void str_and_repr_are_those_of_jax(void **state)
 {
     (void)state;
@@ -71,10 +76,20 @@ static void str_and_repr_are_those_of_jax(void **state)
     check_oracle_close(family);
 }
 
+static void weak_types_are_named(void **state)
+{
+    const int32_t three = 3;
+    oly_text text = {.chars = NULL};
+    (void)state;
+    assert_int_equal(oly_format_repr(&text, OLY_INT32, true, 0, NULL, &three), OLY_OK);
+    assert_string_equal(oly_text_chars(&text), "Array(3, dtype=int32, weak_type=True)");
+    oly_text_free(&text);
+}
+
 #define EXPECT_STR(dtype, wanted, ...)                                                                                 \
     expect_array(oly_format_str, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__, wanted)
 #define EXPECT_REPR(dtype, wanted, ...)                                                                                \
-    expect_array(oly_format_repr, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__, wanted)
+    expect_array(repr_of, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__, wanted)
 
 typedef oly_status array_printer(oly_text *, oly_dtype, int, const int64_t *, const void *);
 
@@ -481,7 +496,7 @@ static oly_status draw_two(oly_text *text)
 
 static oly_status show_array(oly_text *text)
 {
-    return oly_format_repr(text, OLY_FLOAT32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, 4});
+    return oly_format_repr(text, OLY_FLOAT32, false, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, 4});
 }
 
 static oly_status show_number(oly_text *text)
@@ -522,6 +537,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(str_and_repr_are_those_of_jax),
+        cmocka_unit_test(weak_types_are_named),
         cmocka_unit_test(other_arrays_are_those_of_numpy),
         cmocka_unit_test(empty_arrays_tell_their_shape),
         cmocka_unit_test(summaries_read_only_what_they_print),

@@ -354,7 +354,7 @@ oly_status oly_typing_branch(oly_node *node)
             if (!oly_type_equal(&g->outputs[k]->type, &first->outputs[k]->type))
                 return oly_fail(g->outputs[k]->type.dtype != first->outputs[k]->type.dtype ? OLY_DTYPE : OLY_SHAPE,
                                 "%s: result %d of branch %d is %s, of branch 0 %s; all branches must give the same "
-                                "types (convert with oly_astype)",
+                                "types (convert with oly_astype; of oly_cond, branch 0 is if_false and 1 if_true)",
                                 name_of(node), k, b, oly_type_short(&g->outputs[k]->type),
                                 oly_type_short(&first->outputs[k]->type));
         }
