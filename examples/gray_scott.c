@@ -14,6 +14,7 @@
  * Writes: a PNG image of v. */
 #include <olympus.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,22 @@ static void usage(FILE *file)
                   "  --no-check     no comparison with a plain loop on one core\n");
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
+/* Not a number, if the text is none. */
+static float decimal(const char *text)
+{
+    char *end;
+    float x = strtof(text, &end);
+    return end == text || *end ? NAN : x;
+}
+
 static settings options(int argc, char **argv)
 {
     static const struct option known[] = {
@@ -169,17 +186,17 @@ static settings options(int argc, char **argv)
     bool bad = false;
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
-        case 'n': s.size = atol(optarg); break;
-        case 's': s.steps = atoi(optarg); break;
-        case 'f': s.feed = strtof(optarg, NULL); break;
-        case 'k': s.kill = strtof(optarg, NULL); break;
+        case 'n': s.size = number(optarg, 32768); break;
+        case 's': s.steps = (int)number(optarg, INT_MAX); break;
+        case 'f': s.feed = decimal(optarg); break;
+        case 'k': s.kill = decimal(optarg); break;
         case 'o': s.png = optarg; break;
         case 'u': s.unchecked = true; break;
         case 'h': usage(stdout); exit(0);
         default: bad = true;
         }
     }
-    if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc) {
+    if (bad || s.size < SAMPLES || s.steps < 0 || !isfinite(s.feed) || !isfinite(s.kill) || optind < argc) {
         usage(stderr);
         exit(2);
     }

@@ -10,6 +10,7 @@
  *         lines), then the largest difference from a plain loop on one core. */
 #include <olympus.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,14 @@ static void usage(FILE *file)
                   "  --steps STEPS   time steps (default 100)\n");
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static void options(int argc, char **argv, long *cells, int *steps)
 {
     static const struct option known[] = {{"size", required_argument, NULL, 'n'},
@@ -107,8 +116,8 @@ static void options(int argc, char **argv, long *cells, int *steps)
                                           {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
-        case 'n': *cells = atol(optarg); break;
-        case 's': *steps = atoi(optarg); break;
+        case 'n': *cells = number(optarg, 1L << 40); break;
+        case 's': *steps = (int)number(optarg, INT_MAX); break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }

@@ -15,6 +15,7 @@
 #include <olympus.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,14 @@ static void usage(FILE *file)
                   "  --restart             go on from the newest checkpoint in DIR, if there is one\n");
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static settings options(int argc, char **argv)
 {
     static const struct option known[] = {{"size", required_argument, NULL, 'n'},
@@ -239,8 +248,8 @@ static settings options(int argc, char **argv)
     bool bad = false;
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
-        case 'n': s.size = atol(optarg); break;
-        case 's': s.steps = atoi(optarg); break;
+        case 'n': s.size = number(optarg, 32768); break;
+        case 's': s.steps = (int)number(optarg, INT_MAX); break;
         case 'p':
             s.rows_only = strcmp(optarg, "1d") == 0;
             bad |= !s.rows_only && strcmp(optarg, "2d") != 0;
@@ -249,7 +258,7 @@ static settings options(int argc, char **argv)
         case 'u': s.unchecked = true; break;
         case 'c': s.checkpoint = optarg; break;
         case 'e':
-            s.every = atoi(optarg);
+            s.every = (int)number(optarg, INT_MAX);
             bad |= s.every < 1;
             break;
         case 'r': s.restart = true; break;
@@ -257,7 +266,7 @@ static settings options(int argc, char **argv)
         default: bad = true;
         }
     }
-    if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc || (s.restart && !s.checkpoint)) {
+    if (bad || s.size < SAMPLES || s.steps < 0 || optind < argc || (s.restart && !s.checkpoint)) {
         if (s.restart && !s.checkpoint)
             fprintf(stderr, "heat2d: --restart needs --checkpoint DIR\n");
         usage(stderr);

@@ -8,6 +8,7 @@
  * Prints: from rank 0, the first two lines of heat2d. */
 #include <mpi.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,14 @@ static void usage(FILE *file)
                   "  --steps S    time steps (default 1000)\n");
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static void options(int argc, char **argv, long *size, int *steps)
 {
     static const struct option known[] = {{"size", required_argument, NULL, 'n'},
@@ -105,13 +114,13 @@ static void options(int argc, char **argv, long *size, int *steps)
                                           {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
-        case 'n': *size = atol(optarg); break;
-        case 's': *steps = atoi(optarg); break;
+        case 'n': *size = number(optarg, 32768); break;
+        case 's': *steps = (int)number(optarg, INT_MAX); break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }
     }
-    if (*size < SAMPLES || *size > 32768 || *steps < 0 || optind < argc) {
+    if (*size < SAMPLES || *steps < 0 || optind < argc) {
         usage(stderr);
         exit(2);
     }

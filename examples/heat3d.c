@@ -8,6 +8,7 @@
  * Prints: from process 0, the sum of the temperatures, those along the middle line, and the largest difference from a plain loop on
  *         one core; with --explain also what is computed and moved. */
 #include <olympus.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,21 +111,29 @@ static oly_mesh cubic_mesh(void)
     return oly_make_mesh(axes);
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static settings options(int argc, char **argv)
 {
     settings s = {.size = 64, .steps = 100};
     for (int k = 1; k < argc; k++) {
         bool more = k + 1 < argc;
         if (more && strcmp(argv[k], "--size") == 0)
-            s.size = atol(argv[++k]);
+            s.size = number(argv[++k], 1024);
         else if (more && strcmp(argv[k], "--steps") == 0)
-            s.steps = atoi(argv[++k]);
+            s.steps = (int)number(argv[++k], INT_MAX);
         else if (strcmp(argv[k], "--explain") == 0)
             s.explain = true;
         else
             s.size = 0;
     }
-    if (s.size < SAMPLES || s.size > 1024 || s.steps < 0) {
+    if (s.size < SAMPLES || s.steps < 0) {
         bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
         fprintf(help ? stdout : stderr,
                 "usage: heat3d [--size N (cells along an edge, 8 to 1024; default 64)] [--steps S "

@@ -13,6 +13,14 @@
 
 static bool lists_devices;
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static long size_option(int argc, char **argv)
 {
     static const struct option known[] = {{"size", required_argument, NULL, 'n'},
@@ -29,7 +37,7 @@ static long size_option(int argc, char **argv)
             exit(0);
         }
         lists_devices |= o == 'd';
-        n = o == 'n' ? atol(optarg) : o == 'd' ? n : 0;
+        n = o == 'n' ? number(optarg, 1L << 20) : o == 'd' ? n : 0;
         if (n < 2)
             break;
     }

@@ -439,7 +439,7 @@ static int stop(const char *why)
             "  --steps         how often (3)\n"
             "  --time          print milliseconds\n",
             why, *why ? "\n" : "", MOST_STAGES, MOST_MICROBATCHES);
-    return *why ? 1 : 0;
+    return *why ? 2 : 0;
 }
 
 static bool read_number(const char *text, long least, long most, long *number)

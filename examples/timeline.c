@@ -5,6 +5,7 @@
  *
  *      launch/olyrun -n 2 -d 4 build/examples/timeline [ROUNDS] */
 #include <olympus.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,10 +29,22 @@ static oly_array chain(oly_sharding by_rows)
     return oly_device_put(oly_astype(a, OLY_FLOAT32), by_rows);
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 int main(int argc, char **argv)
 {
+    int rounds = argc > 1 ? (int)number(argv[1], INT_MAX) : 200;
+    if (rounds < 1) {
+        fprintf(stderr, "usage: timeline [ROUNDS]     (default 200)\n");
+        return 2;
+    }
     oly_init(&argc, &argv);
-    int rounds = argc > 1 ? atoi(argv[1]) : 200;
     oly_mesh mesh = oly_make_mesh("rows=8");
     oly_fn round = oly_jit(iterate, 2, 2);
     oly_array a = NULL, v = NULL, length = NULL;

@@ -4,12 +4,27 @@
  * Run: launch/olyrun -n 4 -d 2 build/examples/toy     (also -n 1 -d 8, -n 2 -d 4, -n 8 -d 1)
  * By hand, with OLYMPUS_NUM_CPU_DEVICES=2: toy 127.0.0.1:10000 4 0 & toy 127.0.0.1:10000 4 1 & ... (docs/start.md) */
 #include <olympus.h>
+#include <limits.h>
 #include <stdlib.h>
+
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
 
 int main(int argc, char **argv)
 {
+    int processes = argc > 3 ? (int)number(argv[2], INT_MAX) : 1,
+        process = argc > 3 ? (int)number(argv[3], INT_MAX) : 0;
+    if (processes < 1 || process < 0) {
+        fprintf(stderr, "usage: toy [HOST:PORT PROCESSES PROCESS]\n");
+        return 2;
+    }
     if (argc > 3) /* HOST:PORT of process 0, number of processes, number of this one */
-        oly_distributed_initialize(argv[1], atoi(argv[2]), atoi(argv[3]));
+        oly_distributed_initialize(argv[1], processes, process);
     else
         oly_distributed_initialize();
 

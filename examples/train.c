@@ -16,6 +16,7 @@
 #include <olympus.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 enum { DEVICES = 8, EXAMPLES = 128 * DEVICES, FEATURES = 32, STOPPED = 75 };
@@ -137,6 +138,14 @@ static void usage(FILE *file)
                   "  --restart             go on from the newest checkpoint in DIR, if there is one\n");
 }
 
+/* A whole number from 0 to the largest; else -1. */
+static long number(const char *text, long largest)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end == text || *end || n < 0 || n > largest ? -1 : n;
+}
+
 static void options(int argc, char **argv)
 {
     static const struct option known[] = {{"steps", required_argument, NULL, 's'},
@@ -150,9 +159,9 @@ static void options(int argc, char **argv)
     bool bad = false;
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
-        case 's': settings.steps = atoi(optarg); break;
+        case 's': settings.steps = (int)number(optarg, INT_MAX); break;
         case 'c': settings.checkpoint = optarg; break;
-        case 'e': settings.every = atoi(optarg); break;
+        case 'e': settings.every = (int)number(optarg, INT_MAX); break;
         case 'r': settings.restart = true; break;
         case 'h': usage(stdout); exit(0);
         default: bad = true;

@@ -223,6 +223,47 @@ for program in pipeline heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott ma
     run 1 1 $program --help
     holds "$program --help" grep -q "^usage: $program" "$scratch/out"
 done
+# Numbers that are none, or have something behind them: no example computes with a part of them. A value, then the program with its option.
+while read -r value program options; do
+    # shellcheck disable=SC2086 # several words
+    "$examples/$program" $options "$value" >"$scratch/out" 2>"$scratch/err" </dev/null
+    holds "$program $options $value: a bad number" test $? = 2
+    holds "$program $options $value: usage" grep -q "usage: $program" "$scratch/err"
+done <<END
+x heat1d --size
+64x heat1d --size
+1e3 heat1d --steps
+64x heat1d_mpi --size
+x heat1d_mpi --steps
+64x heat2d --size
+x heat2d --steps
+5000000000 heat2d --steps
+-4294967295 heat2d --steps
+10x heat2d --checkpoint-every
+64x heat2d_mpi --size
+x heat2d_mpi --steps
+64x heat3d --size
+x heat3d --steps
+64x gray_scott --size
+x gray_scott --steps
+0.04x gray_scott --feed
+nan gray_scott --kill
+64x maxwell2d --size
+x maxwell2d --steps
+0.5x maxwell2d --courant
+x maxwell2d --glass
+64x matmul --size
+x matmul --size
+100x train --steps
+10x train --checkpoint-every
+x transformer --steps
+25x transformer --checkpoint-every
+3x pipeline --steps
+x timeline
+2x toy 127.0.0.1:10000 4
+0 toy 127.0.0.1:10000 x
+END
+
 run 1 1 tour --options
 holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scratch/out"
 
