@@ -134,11 +134,22 @@ static bool save(oly_array u, int before, int done, const settings *s)
     return false;
 }
 
+/* Steps from one progress report to the next. Where the program may be asked to stop, they are few enough to take well below a second: a
+ * core computes about 10^9 cells a second, and a step takes some microseconds however few its cells are. */
+static int steps_at_once(const settings *s)
+{
+    int many = s->steps < REPORTS ? 1 : s->steps / REPORTS;
+    if (!s->checkpoint)
+        return many;
+    double cells = (double)s->size * (double)s->size / oly_device_count();
+    many = (int)fmin(many, fmax(1, 2.5e8 / (cells + 1e4)));
+    return s->every < many ? s->every : many;
+}
+
 /* Calls a function of a fixed number of steps repeatedly, to report progress and save in between. Returns the steps done. */
 static int simulate(oly_array *u, const settings *s)
 {
-    int many = s->steps < REPORTS ? 1 : s->steps / REPORTS, done = restore(u, s), began = done;
-    many = s->checkpoint && s->every < many ? s->every : many;
+    int many = steps_at_once(s), done = restore(u, s), began = done;
     int rest = (s->steps - done) % many;
     oly_fn forward = oly_jit(advance, 1, 1, .user = &many), last = oly_jit(advance, 1, 1, .user = &rest);
     double begin = seconds();
@@ -291,6 +302,8 @@ int main(int argc, char **argv)
 {
     settings s = options(argc, argv);
     oly_init(&argc, &argv);
+    if (s.checkpoint)
+        oly_should_stop(); /* from here on, signals that ask for it do not kill the program */
 
     oly_sharding sharding = oly_named(square_mesh(), s.rows_only ? "(i,j), None" : "i, j");
     oly_array u = NULL;

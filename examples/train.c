@@ -7,7 +7,8 @@
  * hundred steps are queued without waiting for any of them.
  *
  * With --checkpoint DIR the parameters of the second training are saved from time to time, and when SIGTERM or SIGUSR1 asks the
- * program to stop; with --restart, too, it goes on from the last ones, with the same bits.
+ * program to stop; with --restart, too, it goes on from the last ones, with the same bits. Then the first training has one step, as
+ * the others give the same.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/train [OPTION...]     (any ranks x devices that make 8 or more; --help: the options)
  * Prints: from process 0, labels, parameters and losses.
@@ -52,17 +53,21 @@ static void step(const oly_array *in, oly_array *out, void *user)
 
 /* -- checkpoints ------------------------------------------------------------------------------------------ */
 
-/* Replaces the parameters by the newest ones that were saved; returns their step, 0: there are none. */
+/* Is there something to go on from? */
+static bool goes_on(void)
+{
+    if (!settings.restart)
+        return false;
+    bool found = oly_latest_step(settings.checkpoint) >= 0;
+    if (!found && oly_process_index() == 0)
+        fprintf(stderr, "train: no checkpoint in %s: starting at step 0\n", settings.checkpoint);
+    return found;
+}
+
+/* Replaces the parameters by the newest ones that were saved; returns their step. */
 static int restore(oly_array *w, oly_array *b)
 {
     int64_t step = 0;
-    if (!settings.checkpoint || !settings.restart)
-        return 0;
-    if (oly_latest_step(settings.checkpoint) < 0) {
-        if (oly_process_index() == 0)
-            fprintf(stderr, "train: no checkpoint in %s: starting at step 0\n", settings.checkpoint);
-        return 0;
-    }
     oly_restore(settings.checkpoint, OLY_NAMES("w", "b"), OLY_OUT(*w, *b), .step = &step);
     if (step > settings.steps) {
         if (oly_process_index() == 0)
@@ -111,13 +116,17 @@ static bool train(oly_mesh mesh)
     oly_fn train_step = oly_jit(step, 4, 2, .user = &slope, .in_shardings = in, .out_shardings = out);
     say("loss at zero", oly_apply(loss, w, b, x, y));
 
-    for (int k = 0; k < settings.steps; k++)
+    bool restarted = goes_on();
+    for (int k = 0; k < (restarted ? 1 : settings.steps); k++) {
         oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(new_w, new_b));
+        if (settings.checkpoint && oly_should_stop() && !restarted)
+            return save(w, b, 0);
+    }
     say("a hundred times the first step: w begins", oly_slice(new_w, ":4, 0"));
     say("b", new_b);
     say("loss", oly_apply(loss, new_w, new_b, x, y));
 
-    for (int k = restore(&w, &b); k < settings.steps; k++) {
+    for (int k = restarted ? restore(&w, &b) : 0; k < settings.steps; k++) {
         oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(w, b)); /* the old parameters are gone */
         oly_progress("training", k + 1, settings.steps); /* a line on a terminal, if it takes more than two seconds */
         if (!save(w, b, k + 1))
@@ -180,6 +189,8 @@ int main(int argc, char **argv)
 {
     options(argc, argv);
     oly_init(&argc, &argv);
+    if (settings.checkpoint)
+        oly_should_stop(); /* from here on, signals that ask for it do not kill the program */
     if (oly_device_count() < DEVICES) {
         if (oly_process_index() == 0)
             fprintf(stderr, "train needs %d devices, there are %d: try launch/olyrun -n 1 -d 8 %s\n", DEVICES,

@@ -215,6 +215,8 @@ int main(int argc, char **argv)
 {
     options(argc, argv);
     oly_init(&argc, &argv);
+    if (settings.checkpoint)
+        oly_should_stop(); /* from here on, signals that ask for it do not kill the program */
     if (oly_device_count() != 8) {
         fprintf(stderr, "transformer: needs 8 devices, there are %d: try launch/olyrun -n 2 -d 4 %s\n",
                 oly_device_count(), argv[0]);

@@ -119,6 +119,48 @@ wait "$job"
 check 'train stops after SIGTERM to one rank' test $? = 75
 goes_on train 2 4 500
 
+# -- asked to stop before the first checkpoint, or the first step ------------------------------------------------------------------
+# wait_for_handlers PROGRAM: until the last rank catches SIGUSR1, which is signal 10.
+wait_for_handlers() {
+    local pid caught
+    for _ in $(seq 500); do
+        pid=$(ranks_of "$1" | tail -n 1)
+        caught=$(awk '/^SigCgt/ { print $2 }' "/proc/${pid:-none}/status" 2>/dev/null)
+        [[ $caught ]] && ((0x$caught & 1 << 9)) && return
+        sleep 0.01
+    done
+}
+
+# last_step FOLDER: of its checkpoints.
+last_step() {
+    local steps=("$1"/step-*)
+    [[ -e ${steps[-1]} ]] && echo $((10#${steps[-1]##*step-}))
+}
+
+# stops_early PROGRAM MOST ARGUMENT...: a signal as soon as it is caught; the checkpoint has at most so many steps.
+stops_early() {
+    local program=$1 most=$2 step
+    shift 2
+    begin 2 4 "$examples/$program" "$@" --checkpoint "$scratch/early-$program"
+    wait_for_handlers "$program"
+    kill -USR1 "$(ranks_of "$program" | tail -n 1)"
+    wait "$job"
+    check "$program stops after an early SIGUSR1" test $? = 75
+    step=$(last_step "$scratch/early-$program")
+    check "$program: saved at step $step, at most $most" test "${step:-none}" -le "$most"
+}
+stops_early heat2d 100000 --size 96 --steps 100000000 --no-check --png "$scratch/plate.png"
+stops_early train 0 --steps 300000 --checkpoint-every 1000
+stops_early transformer 100 --steps 100000
+
+# What train prints after a restart is what it prints otherwise, its first training included.
+run 2 4 "$examples/train" --steps 200
+mv "$scratch/out" "$scratch/whole"
+rm -r "$scratch/early-train/"*
+run 2 4 "$examples/train" --steps 100 --checkpoint "$scratch/early-train"
+run 2 4 "$examples/train" --steps 200 --checkpoint "$scratch/early-train" --restart
+check 'train prints the same after a restart' cmp "$scratch/out" "$scratch/whole"
+
 # -- killed ------------------------------------------------------------------------------------------------------------------------
 rm -rf "${scratch:?}/heat" "$scratch/transformer"
 whole=yes

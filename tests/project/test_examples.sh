@@ -87,7 +87,7 @@ for l in $layouts; do
     for program in explicit layer arrays math linear_algebra random_numbers control placement timeline; do
         run "$(ranks_of "$l")" "$(devices_of "$l")" $program
         cp "$scratch/out" "$scratch/text"
-        prints "$program $l" $program.txt
+        prints "$program $l" "$program.txt"
     done
     run "$(ranks_of "$l")" "$(devices_of "$l")" inside
     sort "$scratch/out" | sed 's/inside.c:[0-9]*/inside.c:*/g' >"$scratch/text" # processes print when they get there
