@@ -79,6 +79,8 @@ check 'a missing mpirun is told' 127 'does not run' env MPIRUN="$folder/none" $r
 check 'version of olyrun' 0 '^olyrun (Olympus) [0-9.]*$' $run --version
 check 'a limit that is no time' 2 'needs a time' $run --time 1:x -n 2 true
 check 'a limit of nothing' 2 'needs a time above 0' $run --time 0:00 -n 2 true
+check 'a limit of 99 seconds is no minutes' 2 'needs at most 59 after a colon.*1:99' $run --time 1:99 -n 2 true
+check 'and none of 60 minutes' 2 'needs at most 59 after a colon' $run --time 1:60:00 -n 2 true
 check 'a limit is kept' 124 'the time limit of 1 s is reached' $run --time 1 -n 1 sleep 30
 
 stand_in open 'case "$* " in *--version\ *) echo "mpirun (Open MPI) 4.1.4" ;; *) echo "$*"; env | grep OMPI_MCA ;; esac'
@@ -114,6 +116,7 @@ check 'the host with the most ranks decides whether they yield' 0 'mpi_yield_whe
     dry env -u OMPI_MCA_mpi_yield_when_idle PATH="$folder/few:$PATH" $run --dry-run --hosts h1:3,h2:1 program
 check 'hosts for MPICH' 0 'hydra -n 4 -hosts h1:2,h2:2 program$' dry env MPIRUN="$folder/hydra" $run --dry-run --hosts h1:2,h2:2 program
 check 'malformed hosts' 2 'needs a list as h1:2,h2:2' dry $run --dry-run --hosts h1:2:3 program
+check 'an option is no list of hosts' 2 '^olyrun: --hosts needs a list' dry $run --hosts --dry-run program
 check 'hosts that contradict -n' 2 'the hosts have 4 processes' dry $run --dry-run -n 3 --hosts h1:2,h2:2 program
 # An allocation of PBS: a line of the node file for each rank.
 printf '%s\n' h1 h2 h1 >"$folder/nodes"
