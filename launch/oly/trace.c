@@ -88,6 +88,13 @@ static int run_traced(char **command, const char *file, const char *html)
     return status ? status : summed;
 }
 
+/* A file that cannot be run is to be read, whatever its name: not a program of that name elsewhere on the PATH is meant. */
+static bool is_data(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) != 0;
+}
+
 /* Options of oly come before the command; those after it are its own. */
 int trace_main(int argc, char **argv)
 {
@@ -103,13 +110,10 @@ int trace_main(int argc, char **argv)
     at += at < argc && strcmp(argv[at], "--") == 0;
     if (at == argc)
         return tool_usage("which program, or which timeline?");
-    if (tool_is_timeline(argv[at])) {
-        if (at + 3 == argc && strcmp(argv[at + 1], "--html") == 0)
-            html = argv[at + 2];
-        else if (at + 1 != argc)
-            return tool_usage("unexpected argument %s", argv[at + 1]);
-        return sum_up(argv[at], html);
-    }
+    bool page = at + 3 == argc && strcmp(argv[at + 1], "--html") == 0, alone = at + 1 == argc || page;
+    if (tool_is_timeline(argv[at]) || (alone && is_data(argv[at])))
+        return alone ? sum_up(argv[at], page ? argv[at + 2] : html)
+                     : tool_usage("unexpected argument %s", argv[at + 1]);
     if (at + 1 == argc && access(argv[at], F_OK) == 0 && access(argv[at], X_OK) != 0)
         return tool_fail("%s is neither a timeline nor a program", argv[at]);
     if (tool_is_timeline_name(argv[at]))

@@ -64,7 +64,16 @@ run 'a timeline of odd numbers' 0 'odd.json: ' -- trace "$folder/odd.json"
 echo '{"a": 1}' >"$folder/none.json"
 run 'no timeline' 1 'none.json: this is no timeline' -- trace "$folder/none.json"
 echo text >"$folder/notes.txt"
-run 'neither a timeline nor a program' 1 'notes.txt is neither a timeline nor a program' -- trace "$folder/notes.txt"
+run 'neither a timeline nor a program' 1 'notes.txt: this is no timeline' -- trace "$folder/notes.txt"
+# A timeline called as a program is: the one here is meant.
+cp "$folder/timeline.json" "$folder/ls"
+here=$PWD oly=$(readlink -f "$oly")
+cd "$folder" || exit
+run 'a timeline with the name of a program' 0 '^ls: 1 rank, 8 devices' -- trace ls
+run 'and its page' 0 '^ls: 1 rank, 8 devices' 'wrote page.html' -- trace ls --html page.html
+chmod +x ls
+run 'but not if it is to be run' 1 'wrote no timeline' -- trace -o x.json ls
+cd "$here" || exit
 run 'no timeline is written' 1 'wrote no timeline' -- trace -o "$folder/x.json" /bin/true
 OLYMPUS_NUM_CPU_DEVICES=4 run 'a job that crashes leaves parts' 139 'each rank wrote its own part, as .*/parts.rank0.json; oly trace .* sums it up' -- trace -o "$folder/parts.json" "$build/tests/test_recorder" crash 0
 run 'a part is summed up' 0 'parts.rank0.json: 1 rank' -- trace "$folder/parts.rank0.json"
