@@ -16,6 +16,17 @@ oly_status oly_file_fail(const char *what, const char *path, int error)
     return oly_fail(OLY_IO, "cannot %s %s: %s", what, path, strerror(error < 0 ? -error : error));
 }
 
+oly_status oly_file_fail_to_name(const char *temporary, const char *path, int error)
+{
+    oly_file_facts facts;
+    if (oly_storage_get()->lstat(temporary, &facts) != -ENOENT)
+        return oly_file_fail("write", path, error);
+    return oly_fail(OLY_IO,
+                    "cannot write %s: what was written is gone: does another program save this file? Only one may at a "
+                    "time",
+                    path);
+}
+
 static oly_status checked(int returned, const char *what, const char *path)
 {
     return returned < 0 ? oly_file_fail(what, path, returned) : OLY_OK;

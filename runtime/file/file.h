@@ -9,6 +9,10 @@
 /* fails OLY_IO "cannot WHAT PATH: REASON"; error: an errno, negative or not. */
 oly_status oly_file_fail(const char *what, const char *path, int error);
 
+/* The same where a file that is complete could not take its name: two programs that save one path remove each other's beginnings
+ * (leftovers.h), so if this one is gone, the message says that. */
+oly_status oly_file_fail_to_name(const char *temporary, const char *path, int error);
+
 /* Opens an existing file for reading. fails OLY_IO, also unless it is a regular file. */
 oly_status oly_file_open(const char *path, int *file, oly_file_facts *facts);
 /* Creates a file; one that exists is an error. mode as open(2). shown: the name that the user knows, in messages. */

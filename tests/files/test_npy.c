@@ -174,6 +174,25 @@ static void a_full_disk_on_one_rank_is_an_error_on_all(void **state)
     assert_float_equal(oly_item(oly_sum(oly_load_npy(check_files_path("x.npy"), NULL))), 4000.0 * 3999 / 2, 0);
 }
 
+/* As another program that saves the same path does with what it takes for the remains of a killed one. */
+static int rename_what_is_gone(const char *from, const char *to)
+{
+    oly_storage_kernel.unlink(from);
+    return oly_storage_kernel.rename(from, to);
+}
+
+static void two_programs_that_save_one_path_are_told(void **state)
+{
+    (void)state;
+    oly_storage storage = oly_storage_kernel;
+    storage.rename = rename_what_is_gone;
+    oly_array x = oly_device_put(oly_arange(64, OLY_INT32), oly_named(oly_make_mesh("i=8"), "i"));
+    oly_storage_set(&storage);
+    CHECK_FAILS(oly_save_npy(check_files_path("x.npy"), x), OLY_IO, "does another program save this file?");
+    oly_storage_set(NULL);
+    assert_string_equal(check_files_names(), "");
+}
+
 static void put(const char *name, const void *bytes, size_t n)
 {
     if (oly_process_index() == 0) {
@@ -486,6 +505,7 @@ int main(void)
         TEST(empty_and_scalar_arrays),
         TEST(every_failing_call_leaves_everything_as_it_was),
         TEST(a_full_disk_on_one_rank_is_an_error_on_all),
+        TEST(two_programs_that_save_one_path_are_told),
         TEST(damaged_files_are_refused),
         TEST(ranks_that_see_different_files),
         TEST(not_while_tracing),

@@ -45,7 +45,7 @@ static oly_status open_made(oly_new_file *f, uint64_t number)
     oly_status st =
         oly_fail(OLY_IO,
                  "cannot write %s: %s; the first process has begun it, and this one cannot open it: is it on "
-                 "a file system that all hosts share?",
+                 "a file system that all hosts share, and does no other program save this file?",
                  f->path, strerror(-f->file));
     f->file = -1;
     return st;
@@ -96,7 +96,7 @@ static oly_status take_name(oly_new_file *f)
 {
     int renamed = oly_storage_get()->rename(f->temporary, f->path);
     if (renamed < 0)
-        return oly_file_fail("write", f->path, renamed);
+        return oly_file_fail_to_name(f->temporary, f->path, renamed);
     f->made = false;
     return oly_file_sync_folder_of(f->path);
 }

@@ -308,7 +308,7 @@ static oly_status rename_mine(const pieces *p)
         piece *q = &p->piece[k];
         int renamed = is_mine(p, k) ? oly_storage_get()->rename(q->temporary, q->name) : 0;
         if (renamed < 0)
-            return oly_file_fail("write", q->name, renamed);
+            return oly_file_fail_to_name(q->temporary, q->name, renamed);
         q->renamed = is_mine(p, k);
     }
     return oly_file_sync_folder_of(p->path);
