@@ -240,10 +240,22 @@ static const char *kind_in_words(char kind)
     }
 }
 
+/* What follows the byte order: is it a name such as 'float64', which NumPy understands but never writes? */
+static bool is_other_form(const char *type)
+{
+    return !type[0] || (!strchr("OSaUTMm", type[0]) && !isdigit((unsigned char)type[1]));
+}
+
 static oly_status refuse_type(const parser *p)
 {
-    char kind = p->descr[strspn(p->descr, "<>|=")];
-    return oly_fail(OLY_DTYPE, "cannot read %s: its elements ('%s') are %s", p->path, p->descr, kind_in_words(kind));
+    const char *type = p->descr + strspn(p->descr, "<>|=");
+    if (is_other_form(type))
+        return oly_fail(
+            OLY_DTYPE,
+            "cannot read %s: its element type is given as '%s'; read is what NumPy writes: the byte order, a "
+            "letter and the bytes of an element, as '<f8', '>i4', '|u1' or '<c16'",
+            p->path, p->descr);
+    return oly_fail(OLY_DTYPE, "cannot read %s: its elements ('%s') are %s", p->path, p->descr, kind_in_words(*type));
 }
 
 static oly_status no_byte_order(const parser *p)

@@ -100,6 +100,11 @@ static void other_elements_are_refused(void **state)
     refused(WITH_TYPE("'|f4'"), OLY_DTYPE, "no byte order");
     refused(WITH_TYPE("''"), OLY_IO, "empty");
     refused(WITH_TYPE("'<'"), OLY_DTYPE, "'<'");
+    refused(WITH_TYPE("'float64'"), OLY_DTYPE, "as '<f8'");
+    refused(WITH_TYPE("'complex64'"), OLY_DTYPE, "'complex64'; read is what NumPy writes");
+    refused(WITH_TYPE("'int32'"), OLY_DTYPE, "as '<f8'");
+    refused(WITH_TYPE("'d'"), OLY_DTYPE, "as '<f8'");
+    refused(WITH_TYPE("'<f'"), OLY_DTYPE, "as '<f8'");
 }
 
 static void shapes_of_any_form(void **state)
