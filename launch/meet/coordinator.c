@@ -232,7 +232,9 @@ static void join(guest *g, oly_read *fields, double now)
     check_card(g, now);
     if (meeting.running) { /* a second process with a number of this job */
         snprintf(meeting.text, sizeof meeting.text,
-                 "the %d processes of this job have met already, process %d among them", meeting.n, g->card.process);
+                 "process %d (pid %u on %s) is one too many: the %d processes of a job have met at %s already; another "
+                 "job needs another port",
+                 g->card.process, g->card.pid, g->card.host, meeting.n, meeting.request->coordinator);
         send_text(g, OLY_WIRE_FAILED, meeting.text, false);
         return;
     }

@@ -135,6 +135,13 @@ static int listen_at(const struct addrinfo *a)
     return -1;
 }
 
+/* How long process 0 waits for an address in use, where an earlier job may be ending: time to ask who is there remains. */
+static double patience(void)
+{
+    double all = me.request.timeout, some = all > 2 ? all - 1 : all / 2;
+    return some < BIND_SECONDS ? some : BIND_SECONDS;
+}
+
 /* Of process 0. False: it cannot coordinate; the process has been told, unless the address is in use: then another process 0 may be
  * there, who names the two. */
 static bool coordinate(void)
@@ -147,7 +154,7 @@ static bool coordinate(void)
     }
     if (me.request.bind[0] && !strchr(me.request.bind, ':'))
         snprintf(port, sizeof port, "%s", me.port);
-    for (double until = now() + BIND_SECONDS;;) {
+    for (double until = now() + patience();;) {
         struct addrinfo *list = resolve(host, port, &why);
         int s = -1, error = 0;
         for (struct addrinfo *a = list; a && s < 0; a = a->ai_next) {
@@ -207,6 +214,33 @@ static void hand_in_card(void)
     me.joined = true;
 }
 
+/* Has a coordinator sent its random number? */
+static bool is_greeted(void)
+{
+    return memcmp(me.coordinator.theirs, (char[NONCE]){0}, NONCE) != 0;
+}
+
+/* Is this process 0, but another program listens at its address? */
+static bool is_shut_out(void)
+{
+    return me.request.card.process == 0 && !me.coordinates;
+}
+
+/* The coordinator refuses this process, or the other way round. */
+static void fail_refused(const char *why, bool proving)
+{
+    if (proving && is_shut_out())
+        fail("process 0 cannot listen at %s: another job of Olympus does, with another secret; choose another port",
+             me.request.coordinator);
+    else
+        fail("%s at %s: %s",
+             proving ? "the coordinator refuses this process" : "this process does not trust what answers",
+             me.request.coordinator,
+             strcmp(why, "no coordinator of Olympus") == 0
+                 ? "it is no coordinator of Olympus; is the port used by another program?"
+                 : "OLYMPUS_SECRET, or the file that OLYMPUS_SECRET_FILE names, must be the same for all processes");
+}
+
 /* Before the process has joined: tries again while there is time, but not for ever against a coordinator that refuses. */
 static void look_at_connection(double time)
 {
@@ -216,18 +250,12 @@ static void look_at_connection(double time)
         return;
     }
     if (me.coordinator.stage == CLOSED && why) {
-        bool proving = me.coordinator.in.n == 0 && memcmp(me.coordinator.theirs, (char[NONCE]){0}, NONCE) != 0;
+        bool proving = me.coordinator.in.n == 0 && is_greeted();
         snprintf(me.why, sizeof me.why, "%s", why);
         me.coordinator.why = NULL;
         if (strcmp(why, "no coordinator of Olympus") == 0 ||
             ((proving || strcmp(why, "another secret") == 0) && ++me.refusals == REFUSALS))
-            fail(
-                "%s at %s: %s",
-                proving ? "the coordinator refuses this process" : "this process does not trust what answers",
-                me.request.coordinator,
-                strcmp(why, "no coordinator of Olympus") == 0
-                    ? "it is no coordinator of Olympus; is the port used by another program?"
-                    : "OLYMPUS_SECRET, or the file that OLYMPUS_SECRET_FILE names, must be the same for all processes");
+            fail_refused(why, proving);
         if (proving)
             me.next_try = time + 0.2;
     }
@@ -235,10 +263,9 @@ static void look_at_connection(double time)
         return;
     if (me.verdict[0] && (time > me.verdict_at + NEXT_MEETING_SECONDS || time > me.deadline))
         fail("%s", me.verdict);
-    else if (time > me.deadline && me.request.card.process == 0 && !me.coordinates)
-        fail("process 0 cannot listen at %s: another program does, which is no coordinator of Olympus; choose another "
-             "port",
-             me.request.coordinator);
+    else if (time > me.deadline && is_shut_out())
+        fail("process 0 cannot listen at %s: %s; choose another port", me.request.coordinator,
+             is_greeted() ? "another job of Olympus does" : "another program does, which is no coordinator of Olympus");
     else if (time > me.deadline)
         fail("process %d waited %u s for process 0 at %s (%s); start it, or raise OLYMPUS_START_TIMEOUT",
              me.request.card.process, me.request.timeout, me.request.coordinator,

@@ -91,6 +91,24 @@ wait "$listener" 2>/dev/null
 check 'a port in use is named' grep -q 'process 0 cannot listen at .*: another program does.*choose another port' "$scratch/0.err"
 check 'and by the others' grep -q 'process 1 waited 1 s .*a program is there, and does not answer' "$scratch/1.err"
 
+# A port at which a job runs: one more process of it, and another job.
+clean
+port=$(free_port)
+for id in 0 1; do
+    OLYMPUS_COORDINATOR=127.0.0.1:$port OLYMPUS_NUM_PROCESSES=2 OLYMPUS_PROCESS_ID=$id OLYMPUS_EXPLAIN=1 \
+        timeout 60 "$build/examples/heat2d" --size 64 --steps 1000000000 --no-check >"$scratch/running" 2>&1 </dev/null &
+    running[id]=$!
+done
+for ((try = 0; try < 200; try++)); do grep -q plan "$scratch/running" && break; sleep 0.05; done
+OLYMPUS_START_TIMEOUT=3 by_hand "$port" 2 0 1
+check 'another job at the port of one that runs' named_by_all 'the 2 processes of a job have met at .* already; another job needs another port' 2
+check 'which ends it' test "$statuses" = '1 1 '
+clean
+OLYMPUS_SECRET=other OLYMPUS_START_TIMEOUT=3 by_hand "$port" 2 0 1
+check 'one with another secret' grep -q 'process 0 cannot listen at .*: another job of Olympus does, with another secret' "$scratch/0.err"
+kill "${running[@]}"
+wait "${running[@]}" 2>/dev/null
+
 # Programs that differ.
 cp "$toy" "$scratch/other"
 objcopy --remove-section=.note.gnu.build-id "$scratch/other" 2>/dev/null
