@@ -34,6 +34,21 @@ static void refused(const char *text, oly_dtype dtype, oly_status status, const 
     CHECK_FAILS(oly_last_status(), status, part);
 }
 
+/* A hole in a file, for example; as the end of a text it would hide the rest of the line. */
+static void bytes_0_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(check_files_there(), 0);
+    if (oly_process_index() == 0) {
+        int file = open(check_files_path("zero.csv"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        assert_true(file >= 0 && write(file, "1,2\n3\0,4\n", 9) == 9);
+        close(file);
+    }
+    oly_sync("written");
+    assert_null(oly_load_csv(check_files_path("zero.csv"), OLY_FLOAT32, oly_named(oly_make_mesh("i=8"), "i")));
+    CHECK_FAILS(oly_last_status(), OLY_PARSE, "byte 5 is 0");
+}
+
 static void tables_come_back(void **state)
 {
     (void)state;
@@ -99,6 +114,7 @@ static void errors_have_line_and_column(void **state)
     refused("-1\n", OLY_UINT64, OLY_PARSE, "\"-1\" is no uint64");
     refused("9223372036854775808\n", OLY_INT64, OLY_PARSE, "is no int64");
     refused("1\n70000\n", OLY_FLOAT16, OLY_PARSE, "\"70000\" is no float16");
+    refused("0x10\n", OLY_FLOAT32, OLY_PARSE, "\"0x10\" is no float32");
     refused("1e39\n", OLY_FLOAT32, OLY_PARSE, "\"1e39\" is no float32");
     refused("-1e400\n", OLY_FLOAT64, OLY_PARSE, "\"-1e400\" is no float64");
     refused("", OLY_FLOAT32, OLY_IO, "no line with numbers");
@@ -159,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tables_come_back),
+        TEST(bytes_0_are_refused),
         TEST(what_others_write_is_read),
         TEST(errors_have_line_and_column),
         TEST(large_tables),

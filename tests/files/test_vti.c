@@ -218,6 +218,26 @@ static void pieces_that_do_not_fit_are_refused(void **state)
     write_text(path, "<VTKFile type=\"ImageData\">%s</VTKFile>", "");
     CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "(.pvti)");
     CHECK_REFUSED(oly_load_vti(check_path("nowhere.pvti"), "u", rows), OLY_IO, "nowhere.pvti");
+    /* a piece of the right size that is elsewhere, and a file of a piece alone */
+    assert_int_equal(
+        oly_save_vti(check_path("two.pvti"), "u", OLY_IN(oly_device_put(u, oly_named(oly_make_mesh("x=2"), "x")))),
+        OLY_OK);
+    write_text(
+        path, list,
+        "<Piece Extent=\"0 5 0 4 0 0\" Source=\"two_1.vti\"/><Piece Extent=\"0 5 4 7 0 0\" Source=\"two_1.vti\"/>");
+    CHECK_REFUSED(oly_load_vti(path, "u", rows), OLY_IO, "another extent");
+    if (oly_process_index() == 0) {
+        size_t n;
+        char *text = contents(check_path("all.vti"), &n), *at = strstr(text, "WholeExtent=\"0 5 0 7");
+        FILE *file = fopen(check_path("half.vti"), "wb");
+        assert_true(at && file);
+        at[strlen("WholeExtent=\"0 5 0 ")] = '9';
+        assert_int_equal(fwrite(text, 1, n, file), n);
+        fclose(file);
+        free(text);
+    }
+    oly_sync("half");
+    CHECK_REFUSED(oly_load_vti(check_path("half.vti"), "u", rows), OLY_IO, "only a part of the image");
     /* one of two pieces is missing in the list: its last columns are nowhere */
     assert_int_equal(oly_save_vti(check_path("part.vti"), "u", OLY_IN(oly_device_put(oly_slice(u, ":, :3"), rows))),
                      OLY_OK);

@@ -176,6 +176,12 @@ static void a_process_reads_its_part(void **state)
     assert_int_equal(oly_sharding_box(sharding, 2, shape, -1, &mine), OLY_OK);
     number_box(&mine, shape, part);
     check_numbers(oly_from_local(sharding, OLY_INT32, 2, shape, part, mine.extent));
+    /* fewer columns than devices: the box of a process without any is empty in all dimensions */
+    oly_sharding thin = oly_named(oly_make_mesh("i=8"), "None, i");
+    int64_t few[] = {13, 3};
+    assert_int_equal(oly_sharding_box(thin, 2, few, -1, &mine), OLY_OK);
+    number_box(&mine, few, part);
+    check_numbers(oly_from_local(thin, OLY_INT32, 2, few, part, mine.extent));
 }
 
 static void wrong_questions_are_refused(void **state)

@@ -70,6 +70,13 @@ run 2 4 packed.json.gz "$build/examples/timeline" 20
 holds "a compressed trace" check "$scratch/packed.json.gz" 2
 holds "it is compressed" gzip -t "$scratch/packed.json.gz"
 
+mkdir "$scratch/folder" && mkfifo "$scratch/fifo"
+run 1 4 folder "$build/examples/timeline" 20
+holds "a folder is refused at start" has err "folder: it is there, and a folder"
+holds "with a status" test "$status" != 0
+run 1 4 fifo "$build/examples/timeline" 20
+holds "a fifo stays" test -p "$scratch/fifo" -a "$status" != 0
+
 OLYMPUS_NODE_RANKS=1 run 2 2 late.json "$program" late
 holds "clocks 3 s apart are corrected" check "$scratch/late.json" 2
 holds "their difference was measured" has late.json '"clock_ahead_ns":-[23]9*[0-9]*'
