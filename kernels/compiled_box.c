@@ -2,6 +2,7 @@
 /* Boxes as calls of machine code (machine_code.h): dimensions are merged as in cpu/tile.c, and a chunk is some rows, or a
  * part of a row. Rows go along the last dimension, unless that is short or operands are apart there: then along the one that takes least,
  * since the order of elements does not matter. Called by runtime/run/compiled_groups.c. */
+#include "iota.h"
 #include "machine_code.h"
 #include "table.h"
 #include <string.h>
@@ -19,22 +20,12 @@ static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, A
 
 /* -- merging ------------------------------------------------------------------------------------------------------------------ */
 
-static int64_t counter_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
-{
-    int64_t stride = 1;
-    if (c->attribute >= 0)
-        return c->attribute == d;
-    for (int e = box->rank - 1; e > d; e--)
-        stride *= box->whole[e];
-    return stride;
-}
-
 /* *start: the counter's value at the box's first element. False: its values do not fit 32 bits. */
 static bool counter_start(const oly_tile_instruction *c, const oly_tile_box *box, int64_t *start)
 {
     int64_t first = 0, last = 0;
     for (int d = 0; d < box->rank; d++) {
-        int64_t stride = counter_stride(c, box, d);
+        int64_t stride = oly_iota_stride(c, box, d);
         first += box->origin[d] * stride;
         last += (box->origin[d] + box->extent[d] - 1) * stride;
     }
@@ -267,7 +258,7 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
         if (box->extent[d] == 1)
             continue;
         for (int k = 0; k < b->n_operands; k++)
-            stride[k] = k >= b->n_memory ? counter_stride(&p->instructions[counters[k]], box, d)
+            stride[k] = k >= b->n_memory ? oly_iota_stride(&p->instructions[counters[k]], box, d)
                         : k < p->n_loads ? loads[k].stride[d] * b->element[k]
                                          : stores[k - p->n_loads].stride[d] * b->element[k];
         take_dimension(b, stride, box->extent[d]);

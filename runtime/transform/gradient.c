@@ -98,6 +98,15 @@ static bool is_split(const oly_type *t)
     return any;
 }
 
+/* The sum that an unreduced cotangent of a value without a mesh stands for: such a value's type has no place for the mark. */
+static oly_status reduce_cotangent(oly_graph *g, oly_node **cotangent)
+{
+    oly_type reduced = (*cotangent)->type;
+    reduced.unreduced = 0;
+    oly_sharding sharding = oly_type_sharding(&reduced);
+    return sharding ? oly_build_reshard(g, *cotangent, sharding, cotangent) : OLY_MEMORY;
+}
+
 /* A cotangent varies along the manual axes along which its value varies. Over Explicit axes it has the sharding of its value; the
  * cotangent of a reduced value is unreduced, and vice versa. Where a value's type has no sharding (in a region of oly_auto_axes),
  * neither has the cotangent's. */
@@ -111,7 +120,9 @@ static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangen
         OLY_TRY(sum_over(g, (*cotangent)->type.mesh, extra, cotangent));
     if (wanted.varying & ~(*cotangent)->type.varying)
         OLY_TRY(oly_build_vary(g, *cotangent, wanted.mesh, wanted.varying, cotangent));
-    if (!wanted.mesh && (*cotangent)->type.mesh && !(*cotangent)->type.unreduced && is_split(&(*cotangent)->type))
+    if (!wanted.mesh && (*cotangent)->type.unreduced)
+        OLY_TRY(reduce_cotangent(g, cotangent));
+    if (!wanted.mesh && (*cotangent)->type.mesh && is_split(&(*cotangent)->type))
         return oly_build_apply(g, OLY_OP_auto_axes, 1, (oly_node *[]){*cotangent}, cotangent);
     if (!wanted.mesh || !wanted.mesh->explicit_axes || oly_type_same_sharding(&wanted, &(*cotangent)->type))
         return OLY_OK;

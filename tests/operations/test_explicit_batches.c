@@ -1,31 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run: ranks=1,2 devices=8  oly_vmap over batches that Explicit axes split: types keep these axes, as in JAX, and values are those of a
  * batch that is not split. */
-#include "check_session.h"
-
-static oly_mesh mesh; /* X=2:explicit, Y=4:explicit */
-
-static oly_sharding at(const char *spec)
-{
-    return oly_named(mesh, spec);
-}
-
-/* Numbers of this shape, placed. */
-static oly_array numbers(const char *spec, int rank, const int64_t *shape)
-{
-    int64_t n = 1;
-    for (int d = 0; d < rank; d++)
-        n *= shape[d];
-    oly_array all = oly_sin(oly_mul(oly_arange(n, OLY_FLOAT32), 0.7));
-    return oly_device_put(oly_reshape_shape(all, rank, shape), at(spec));
-}
-#define NUMBERS(spec, ...) numbers(spec, OLY_EXTENTS(__VA_ARGS__))
-
-static void begin(const char *axes)
-{
-    check_begin();
-    mesh = oly_make_mesh(axes);
-}
+#include "check_explicit.h"
 
 /* -- every program on a split batch and on one that is not ------------------------------------------------------------------- */
 
@@ -56,18 +32,19 @@ static void expect_batch(int line, batch b, const char *wanted)
     oly_typeof(y, type, sizeof type);
     if (strcmp(type, wanted) != 0)
         fail_msg("line %d: %s instead of %s", line, type, wanted);
-    oly_mesh before = mesh;
-    mesh = oly_make_mesh("X=2, Y=4"); /* the planner decides */
+    oly_mesh before = check_mesh;
+    check_mesh = oly_make_mesh("X=2, Y=4"); /* the planner decides */
     oly_set_mesh(NULL);
     if (b.shared)
-        b.shared = oly_device_put(b.shared, at(""));
-    oly_array difference = oly_max(oly_abs(oly_sub(oly_device_put(y, at("")), map(&b, oly_device_put(b.x, at(""))))));
+        b.shared = oly_device_put(b.shared, check_at(""));
+    oly_array difference =
+        oly_max(oly_abs(oly_sub(oly_device_put(y, check_at("")), map(&b, oly_device_put(b.x, check_at(""))))));
     if (!difference)
         fail_msg("line %d: %s", line, oly_last_error());
     assert_int_equal(oly_process_allgather(difference, &apart, sizeof apart), OLY_OK);
     if (!(apart <= 1e-5F))
         fail_msg("line %d: wrong by %g", line, (double)apart);
-    mesh = before;
+    check_mesh = before;
 }
 #define BATCH(wanted, f, ...)     expect_batch(__LINE__, (batch){.function = f, .x = __VA_ARGS__}, wanted)
 #define SHARED(wanted, f, y, ...) expect_batch(__LINE__, (batch){.function = f, .shared = y, .x = __VA_ARGS__}, wanted)
@@ -79,13 +56,13 @@ static void expect_batch(int line, batch b, const char *wanted)
 
 static bool is_explicit(void)
 {
-    return oly_mesh_axis_type(mesh, 0) == OLY_AXIS_EXPLICIT;
+    return oly_mesh_axis_type(check_mesh, 0) == OLY_AXIS_EXPLICIT;
 }
 
 /* On a mesh without Explicit axes a request would be an error. */
 static oly_sharding asked(const char *spec)
 {
-    return at(is_explicit() ? spec : "");
+    return check_at(is_explicit() ? spec : "");
 }
 
 F(product)
@@ -106,7 +83,7 @@ F(product_of_both)
 F(moved)
 {
     (void)user;
-    out[0] = is_explicit() ? oly_reshard(in[0], at("None, Y")) : in[0];
+    out[0] = is_explicit() ? oly_reshard(in[0], check_at("None, Y")) : in[0];
 }
 F(reshaped)
 {
@@ -144,16 +121,16 @@ F(in_a_region)
     if (!is_explicit())
         doubled(in, out, user);
     else
-        oly_auto_axes(doubled, NULL, OLY_IN(in[0]), OLY_OUT(out[0]), OLY_SHARDINGS(at("None, Y")));
+        oly_auto_axes(doubled, NULL, OLY_IN(in[0]), OLY_OUT(out[0]), OLY_SHARDINGS(check_at("None, Y")));
 }
 
 static void requests_keep_the_batch_split(void **state)
 {
     (void)state;
-    begin("X=2:explicit, Y=4:explicit");
-    oly_array x = NUMBERS("X", 8, 4, 8), xy = NUMBERS("X, None, Y", 8, 4, 8);
-    SHARED("float32[8@X,4@Y,6]", product, NUMBERS("", 8, 6), x);
-    SHARED("float32[8@X,6,8@Y]", product_from_right, NUMBERS("", 6, 4), x);
+    check_begin_on("X=2:explicit, Y=4:explicit");
+    oly_array x = CHECK_NUMBERS_AT("X", 8, 4, 8), xy = CHECK_NUMBERS_AT("X, None, Y", 8, 4, 8);
+    SHARED("float32[8@X,4@Y,6]", product, CHECK_NUMBERS_AT("", 8, 6), x);
+    SHARED("float32[8@X,6,8@Y]", product_from_right, CHECK_NUMBERS_AT("", 6, 4), x);
     BATCH("float32[8@X,4,4@Y]", product_of_both, x);
     BATCH("float32[8@X,4,8@Y]", moved, x);
     BATCH("float32[8@X,32@Y]", reshaped, x);
@@ -162,7 +139,7 @@ static void requests_keep_the_batch_split(void **state)
     BATCH("float32[8@X,2,8@Y]", taken, x);
     BATCH("float32[8@X,4,8@Y]", like, xy);
     BATCH("float32[8@X,4,8@Y]", in_a_region, x);
-    ALONG("float32[4,8@X,8@Y]", moved, 2, 1, NUMBERS("None, None, X", 4, 8, 8));
+    ALONG("float32[4,8@X,8@Y]", moved, 2, 1, CHECK_NUMBERS_AT("None, None, X", 4, 8, 8));
     check_end();
 }
 
@@ -272,7 +249,7 @@ F(checked)
 /* typed: constants are over the mesh, too. */
 static void map_with_constants(bool typed)
 {
-    oly_array x = NUMBERS("X", 8, 4, 8), xy = NUMBERS("X, None, Y", 8, 4, 8);
+    oly_array x = CHECK_NUMBERS_AT("X", 8, 4, 8), xy = CHECK_NUMBERS_AT("X, None, Y", 8, 4, 8);
     const struct {
         oly_function function;
         oly_array x, shared;
@@ -287,25 +264,25 @@ static void map_with_constants(bool typed)
         {or_zeros, x, NULL, "float32[8@X,8]"},
         {only_ones, x, NULL, "float32[8@X,3]"},
         {each_its_branch, x, NULL, "float32[8@X,4,8]"},
-        {all_one_branch, x, NUMBERS("", 3), "float32[8@X,4,8]"},
-        {all_one_branch, x, oly_neg(NUMBERS("", 3)), "float32[8@X,4,8]"},
+        {all_one_branch, x, CHECK_NUMBERS_AT("", 3), "float32[8@X,4,8]"},
+        {all_one_branch, x, oly_neg(CHECK_NUMBERS_AT("", 3)), "float32[8@X,4,8]"},
         {checked, xy, NULL, "float32[8@X,4,8@Y]"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        oly_set_mesh(typed ? mesh : NULL);
+        oly_set_mesh(typed ? check_mesh : NULL);
         SHARED(cases[k].wanted, cases[k].function, cases[k].shared, cases[k].x);
     }
     oly_set_mesh(NULL);
-    ALONG("float32[10,8@(X,Y)]", with_ones, 1, 1, NUMBERS("None, (X, Y)", 4, 8, 8));
+    ALONG("float32[10,8@(X,Y)]", with_ones, 1, 1, CHECK_NUMBERS_AT("None, (X, Y)", 4, 8, 8));
 }
 
 static void constants_are_split_as_the_batch(void **state)
 {
     (void)state;
-    begin("X=2:explicit, Y=4:explicit");
+    check_begin_on("X=2:explicit, Y=4:explicit");
     map_with_constants(false);
     map_with_constants(true);
-    SHARED("float32[8@X,4,8@Y,6]", for_matrices, NUMBERS("", 8, 6), NUMBERS("X", 8, 4, 8, 8));
+    SHARED("float32[8@X,4,8@Y,6]", for_matrices, CHECK_NUMBERS_AT("", 8, 6), CHECK_NUMBERS_AT("X", 8, 4, 8, 8));
     check_end();
 }
 
@@ -344,14 +321,15 @@ static void gradients_keep_the_batch_split(void **state)
 {
     (void)state;
     const oly_function all[] = {running, part, moved, from_zeros};
-    begin("X=2:explicit, Y=4:explicit");
+    check_begin_on("X=2:explicit, Y=4:explicit");
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         differentiated = all[k];
-        BATCH("float32[8@X,4,8]", gradient, NUMBERS("X", 8, 4, 8));
+        BATCH("float32[8@X,4,8]", gradient, CHECK_NUMBERS_AT("X", 8, 4, 8));
         if (k < 2)
-            BATCH("float32[8@X,4,8@Y]", gradient, NUMBERS("X, None, Y", 8, 4, 8));
+            BATCH("float32[8@X,4,8@Y]", gradient, CHECK_NUMBERS_AT("X, None, Y", 8, 4, 8));
     }
-    SHARED("float32[8@X,8,6]", gradient_of_weights, NUMBERS("", 8, 6), NUMBERS("X, None, Y", 8, 4, 8));
+    SHARED("float32[8@X,8,6]", gradient_of_weights, CHECK_NUMBERS_AT("", 8, 6),
+           CHECK_NUMBERS_AT("X, None, Y", 8, 4, 8));
     check_end();
 }
 
@@ -365,27 +343,27 @@ F(total)
 F(on_devices)
 {
     (void)user;
-    oly_shard_map(doubled, NULL, mesh, OLY_IN(in[0]), OLY_SPECS("X"), OLY_OUT(out[0]), OLY_SPECS("X"));
+    oly_shard_map(doubled, NULL, check_mesh, OLY_IN(in[0]), OLY_SPECS("X"), OLY_OUT(out[0]), OLY_SPECS("X"));
 }
 F(over_devices)
 {
     (void)user;
-    oly_shard_map(total, NULL, mesh, OLY_IN(in[0]), OLY_SPECS("X"), OLY_OUT(out[0]), OLY_SPECS(""));
+    oly_shard_map(total, NULL, check_mesh, OLY_IN(in[0]), OLY_SPECS("X"), OLY_OUT(out[0]), OLY_SPECS(""));
 }
 
 static void devices_keep_their_elements(void **state)
 {
     (void)state;
-    begin("X=2:explicit, Y=4:explicit");
-    oly_array x = NUMBERS("Y, X", 4, 8);
+    check_begin_on("X=2:explicit, Y=4:explicit");
+    oly_array x = CHECK_NUMBERS_AT("Y, X", 4, 8);
     BATCH("float32[4@Y,8@X]", on_devices, x);
     BATCH("float32[4@Y,4]", over_devices, x);
     differentiated = over_devices;
     BATCH("float32[4@Y,8@X]", gradient, x);
     check_end();
-    begin("X=2:explicit, Y=4"); /* only X is part of types */
-    BATCH("float32[8@X,4,8]", running, NUMBERS("X, Y", 8, 4, 8));
-    BATCH("float32[8@X,8]", or_zeros, NUMBERS("X, Y", 8, 4, 8));
+    check_begin_on("X=2:explicit, Y=4"); /* only X is part of types */
+    BATCH("float32[8@X,4,8]", running, CHECK_NUMBERS_AT("X, Y", 8, 4, 8));
+    BATCH("float32[8@X,8]", or_zeros, CHECK_NUMBERS_AT("X, Y", 8, 4, 8));
     check_end();
 }
 
@@ -399,7 +377,7 @@ F(added)
 F(moved_to_the_batch)
 {
     (void)user;
-    out[0] = oly_reshard(in[0], at("X"));
+    out[0] = oly_reshard(in[0], check_at("X"));
 }
 
 static oly_array add_elements(oly_array x, oly_array y, int of_y)
@@ -412,13 +390,13 @@ static oly_array add_elements(oly_array x, oly_array y, int of_y)
 static void batches_are_split_alike(void **state)
 {
     (void)state;
-    begin("X=2:explicit, Y=4:explicit");
-    oly_array x = NUMBERS("X", 8, 4), z = NULL;
+    check_begin_on("X=2:explicit, Y=4:explicit");
+    oly_array x = CHECK_NUMBERS_AT("X", 8, 4), z = NULL;
     check_type(add_elements(x, oly_ones(OLY_FLOAT32, 8, 4), 0), "float32[8@X,4]"); /* made without a mesh */
-    check_type(add_elements(x, NUMBERS("Y", 4), OLY_UNMAPPED), "float32[8@X,4@Y]");
-    CHECK_REFUSED(add_elements(x, NUMBERS("", 8, 4), 0), OLY_SHARDING, "[vmap_mismatch]");
-    CHECK_REFUSED(add_elements(x, NUMBERS("Y", 8, 4), 0), OLY_SHARDING, "[vmap_mismatch]");
-    CHECK_REFUSED(add_elements(x, NUMBERS("X", 4), OLY_UNMAPPED), OLY_SHARDING, "[vmap_unmapped]");
+    check_type(add_elements(x, CHECK_NUMBERS_AT("Y", 4), OLY_UNMAPPED), "float32[8@X,4@Y]");
+    CHECK_REFUSED(add_elements(x, CHECK_NUMBERS_AT("", 8, 4), 0), OLY_SHARDING, "[vmap_mismatch]");
+    CHECK_REFUSED(add_elements(x, CHECK_NUMBERS_AT("Y", 8, 4), 0), OLY_SHARDING, "[vmap_mismatch]");
+    CHECK_REFUSED(add_elements(x, CHECK_NUMBERS_AT("X", 4), OLY_UNMAPPED), OLY_SHARDING, "[vmap_unmapped]");
     CHECK_REFUSED((oly_vmap(moved_to_the_batch, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(z), OLY_AXES_OF(0)), z),
                   OLY_SHARDING, "[out_duplicate]");
     check_end();
