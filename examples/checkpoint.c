@@ -58,6 +58,11 @@ static void restore(const char *directory, oly_sharding place)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--restore") != 0) {
+        bool asked = strcmp(argv[1], "--help") == 0;
+        fprintf(asked ? stdout : stderr, "usage: checkpoint [FOLDER], or checkpoint --restore FOLDER\n");
+        return asked ? 0 : 2;
+    }
     oly_init(&argc, &argv);
     bool only_restore = argc > 2 && strcmp(argv[1], "--restore") == 0;
     const char *usual = access("build", W_OK) == 0 ? "build/checkpoint" : "checkpoint";

@@ -7,6 +7,7 @@
  * Writes: FOLDER (default "."): wave.npy, model.npz, volume.raw and table.csv, which it removes unless a folder is given. */
 #include <olympus.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *folder;
@@ -75,6 +76,12 @@ static void csv(oly_mesh mesh)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && argv[1][0] == '-') {
+        bool asked = strcmp(argv[1], "--help") == 0;
+        fprintf(asked ? stdout : stderr,
+                "usage: files [FOLDER]: writes its files there; without it, in \".\", and removes them\n");
+        return asked ? 0 : 2;
+    }
     oly_init(&argc, &argv);
     folder = argc > 1 ? argv[1] : NULL;
     oly_mesh mesh = oly_make_mesh("i=4, j=2");

@@ -2,6 +2,7 @@
 /* Files for other programs: a wave on a sharded grid as a film, for ParaView, and in HDF5. Writes into the folder given as its argument ("." by default);
  * docs/formats.md explains the files, and how to look at them. */
 #include <olympus.h>
+#include <string.h>
 #include <stdio.h>
 
 enum { ROWS = 90, COLUMNS = 120, FRAMES = 8 };
@@ -66,6 +67,11 @@ static oly_array series(oly_mesh mesh, const char *folder)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && argv[1][0] == '-') {
+        bool asked = strcmp(argv[1], "--help") == 0;
+        fprintf(asked ? stdout : stderr, "usage: formats [FOLDER]: writes its files there (default .)\n");
+        return asked ? 0 : 2;
+    }
     oly_init(&argc, &argv);
     const char *folder = argc > 1 ? argv[1] : ".";
     oly_mesh mesh = oly_make_mesh("i=2, j=-1");

@@ -154,7 +154,9 @@ def type_text(value):
 
 
 def shortest(x, code):
-    """The fewest digits that give the same number again in its own type."""
+    """The fewest digits that give the same number again in its own type; whole numbers without an exponent."""
+    if 0 < abs(x) < 1e16 and x == int(x):
+        return "%d" % x
     for digits in range(1, 18):
         text = "%.*g" % (digits, x)
         if x != x or struct.pack(code, float(text)) == struct.pack(code, x):

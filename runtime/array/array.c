@@ -349,7 +349,7 @@ int oly_typeof(oly_array x, char *buffer, size_t size)
 oly_array oly_keep(oly_array x)
 {
     OLY_ENTER(NULL);
-    if (oly_need_array_or_null(x) != OLY_OK)
+    if (oly_need_array_or_null(x) != OLY_OK || (x && x->deleted && oly_raise(oly_array_readable(x)) != OLY_OK))
         return NULL;
     if (x && x->owned.scope)
         oly_scope_move(&x->owned, oly_scope_outer(x->owned.scope));

@@ -130,8 +130,8 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
     if (oly_rank(index) != 0)
         return oly_fail(
             OLY_SHAPE,
-            "the branch is chosen by an array of %d dimensions; it must be one value: reduce it, for example with "
-            "oly_any or oly_all",
+            "the branch is chosen by one value, not by an array of rank %d: reduce it, for example with oly_any or "
+            "oly_all",
             oly_rank(index));
     for (int k = 0; k < r->n_in; k++)
         if (!in || !in[k])

@@ -168,6 +168,10 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     OLY_ENTER(NULL);
     if (oly_need_array(x) != OLY_OK || oly_need_or_null(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
         return NULL;
+    if (x->deleted) {
+        oly_raise(oly_array_readable(x));
+        return NULL;
+    }
     if (!sharding) { /* unchanged */
         oly_array same = x->graph ? x : oly_array_share(x);
         if (!same)

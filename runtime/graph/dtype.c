@@ -210,6 +210,11 @@ oly_status oly_dtypes_do_not_meet(oly_dtype a, oly_dtype b)
 oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
 {
     OLY_ENTER_ANY_TIME();
+    if ((unsigned)a >= OLY_N_DTYPES || (unsigned)b >= OLY_N_DTYPES) {
+        (void)oly_raise(
+            oly_fail(OLY_INVALID, "element type %d does not exist", (int)((unsigned)a >= OLY_N_DTYPES ? a : b)));
+        return OLY_N_DTYPES;
+    }
     oly_dtype meet = oly_dtype_meet(a, b);
     if (meet == OLY_N_DTYPES)
         (void)oly_raise(oly_dtypes_do_not_meet(a, b));

@@ -392,10 +392,19 @@ bool oly_sharding_is_replicated(oly_sharding s)
     return true;
 }
 
+static oly_status check_shape(int rank, const int64_t *shape)
+{
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
+    return rank == 0 || shape ? OLY_OK : oly_fail(OLY_INVALID, "the shape of %d dimensions is NULL", rank);
+}
+
 bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape)
 {
     OLY_ENTER(false);
     if (oly_need(a, OLY_HANDLE_SHARDING) != OLY_OK || oly_need(b, OLY_HANDLE_SHARDING) != OLY_OK)
+        return false;
+    if (oly_raise(check_shape(rank, shape)) != OLY_OK)
         return false;
     if (a == b)
         return true;
@@ -417,7 +426,11 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
     OLY_TRY(oly_need(s, OLY_HANDLE_SHARDING));
     if (!s)
         return OLY_INVALID;
-    oly_status st = oly_sharding_check_rank(s, rank);
+    oly_status st = check_shape(rank, shape);
+    if (st == OLY_OK && rank > 0 && (!start || !extent))
+        st = oly_fail(OLY_INVALID, "the room for the start, or the extent, of the shard is NULL");
+    if (st == OLY_OK)
+        st = oly_sharding_check_rank(s, rank);
     if (st == OLY_OK && (position < 0 || position >= s->mesh->n_devices))
         st =
             oly_fail(OLY_INVALID, "position %d is not in the mesh, which has %d devices", position, s->mesh->n_devices);

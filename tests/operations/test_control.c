@@ -381,7 +381,7 @@ static void mistakes_are_named(void **state)
     expect_error(oly_cond(true, plus_one, to_integers, 1, &x, 2, out, NULL), OLY_DTYPE, "float32[13]", "int32[13]");
     assert_null(out[0]);
     expect_error(oly_cond(true, plus_one, stores_nothing, 1, &x, 2, out, NULL), OLY_INVALID, "branch", "output 0");
-    expect_error(oly_cond(x, plus_one, turned, 1, &x, 2, out, NULL), OLY_SHAPE, "int32[13]", "one number");
+    expect_error(oly_cond(x, plus_one, turned, 1, &x, 2, out, NULL), OLY_SHAPE, "array of rank 1", "oly_any");
     expect_error(oly_switch(0, 0, three, 1, &x, 2, out, NULL), OLY_INVALID, "0 branches", "one branch or more");
     expect_error(oly_while(whole_condition, doubles, 1, carry, NULL), OLY_SHAPE, "bool[13]", "bool[]");
     carry[0] = x;

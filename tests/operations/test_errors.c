@@ -577,6 +577,36 @@ static void starting_twice(void **state)
     oly_clear_error();
 }
 
+/* Questions about shardings and types that no array has; they once read beyond what there is. */
+static void questions_that_make_no_sense(void **state)
+{
+    (void)state;
+    int64_t shape[] = {8}, start[13], extent[13];
+    oly_sharding s = oly_named(oly_make_mesh("q=1"), ""), t = oly_named(oly_make_mesh("r=1"), "");
+    oly_array x = ones(OLY_INT32, 1, 8);
+#define OLY_INVALID_SAYS(part)                                                                                         \
+    assert_int_equal(oly_last_status(), OLY_INVALID);                                                                  \
+    assert_non_null(strstr(oly_last_error(), part));                                                                   \
+    oly_clear_error()
+    assert_int_equal(oly_sharding_shard(s, 13, shape, 0, start, extent), OLY_INVALID);
+    OLY_INVALID_SAYS("not 13");
+    assert_int_equal(oly_sharding_shard(s, 1, NULL, 0, start, extent), OLY_INVALID);
+    OLY_INVALID_SAYS("NULL");
+    assert_int_equal(oly_sharding_shard(s, 1, shape, 0, NULL, extent), OLY_INVALID);
+    OLY_INVALID_SAYS("NULL");
+    assert_false(oly_sharding_equivalent(s, t, 13, shape));
+    OLY_INVALID_SAYS("not 13");
+    assert_false(oly_sharding_equivalent(s, t, 1, NULL));
+    OLY_INVALID_SAYS("NULL");
+    assert_int_equal(oly_promote_types(OLY_BOOL, (oly_dtype)-1), OLY_N_DTYPES);
+    OLY_INVALID_SAYS("does not exist");
+    assert_null(oly_roll_axes(x, 0, NULL, NULL));
+    OLY_INVALID_SAYS("without axes");
+    oly_array y = oly_atleast_1d(x);
+    oly_free(y); /* not x */
+    assert_int_equal(oly_block_until_ready(x), OLY_OK);
+}
+
 static void unseen_errors_are_told_at_the_end(void **state)
 {
     (void)state;
@@ -612,6 +642,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(the_first_error_is_kept_and_null_goes_through),
     STARTED(children_do_not_call),
     STARTED(starting_twice),
+    STARTED(questions_that_make_no_sense),
     cmocka_unit_test(unseen_errors_are_told_at_the_end),
 };
 

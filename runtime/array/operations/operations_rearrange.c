@@ -103,8 +103,8 @@ oly_array(oly_atleast)(oly_array x, int rank)
         return refuse(oly_fail(OLY_INVALID, "at least %d dimensions asked for; ask for 1, 2 or 3", rank));
     int has = oly_rank(x);
     int64_t shape[3] = {1, 1, 1};
-    if (has >= rank)
-        return x;
+    if (has >= rank) /* a handle of its own, like that of any operation */
+        return oly_reshape_shape(x, has, oly_shape(x));
     if (has == 1)
         shape[1] = oly_shape(x)[0];
     if (has == 2) {
@@ -280,6 +280,8 @@ oly_array(oly_roll_axes)(oly_array x, int n, const int64_t *shifts, const int *a
         return NULL;
     if (oly_need_array(x) != OLY_OK)
         return NULL;
+    if (!axes && n != 1)
+        return refuse(oly_fail(OLY_INVALID, "%d shifts without axes; give an axis for each, or one shift", n));
     oly_recipe recipe;
     begin(&recipe);
     if (axes && oly_raise(read_axes(n, axes, &recipe)) != OLY_OK)

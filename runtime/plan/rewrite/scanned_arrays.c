@@ -120,8 +120,8 @@ static bool is_placed_so(const oly_graph *g, const oly_node *x, oly_sharding sha
 {
     bool any = false;
     for (int k = 0; k < g->n_nodes; k++)
-        any = any ||
-              (g->nodes[k]->op == OLY_OP_place && g->nodes[k]->in[0] == x && g->nodes[k]->params.sharding == sharding);
+        any =
+            any || (oly_is_placed(g->nodes[k]) && g->nodes[k]->in[0] == x && g->nodes[k]->params.sharding == sharding);
     return any;
 }
 
