@@ -583,7 +583,7 @@ static void questions_that_make_no_sense(void **state)
     (void)state;
     int64_t shape[] = {8}, start[13], extent[13];
     oly_sharding s = oly_named(oly_make_mesh("q=1"), ""), t = oly_named(oly_make_mesh("r=1"), "");
-    oly_array x = ones(OLY_INT32, 1, 8);
+    oly_array x = ones(OLY_INT32, 1, 8, 0);
 #define OLY_INVALID_SAYS(part)                                                                                         \
     assert_int_equal(oly_last_status(), OLY_INVALID);                                                                  \
     assert_non_null(strstr(oly_last_error(), part));                                                                   \
