@@ -16,7 +16,8 @@ enum {
 };
 /* About how many cycles: */
 static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, APART = 1.3, FAR_APART = 4,
-                    ROW_COPY = 20, COPY_AGAIN = 0.1, COPY_SAME = 0.5, COPY = 1;
+                    ROW_COPY = 20, COPY_AGAIN = 0.1, COPY_SAME = 0.5, COPY = 1, COPY_RUN = 30,
+                    INTERPRETED_OPERAND = 0.3, INTERPRETED = 0.6; /* of an element */
 
 /* -- merging ------------------------------------------------------------------------------------------------------------------ */
 
@@ -136,6 +137,15 @@ static along along_row(const oly_code_box *b, int operand, int first)
     return adjacent ? ADJACENT : same ? SAME : COPIED;
 }
 
+/* Elements of the operand that are copied at a time: those side by side, or the same, along the last dimensions. */
+static double run_of(const oly_code_box *b, int operand, int first)
+{
+    int64_t step = b->stride[operand][b->rank - 1], run = b->extent[b->rank - 1];
+    for (int d = b->rank - 2; d >= first && b->stride[operand][d] == step * run; d--)
+        run *= b->extent[d];
+    return step == 0 || step == b->element[operand] ? (double)run : 1;
+}
+
 /* About what rows along all dimensions from `first` on take, copies included; negative: there are none. */
 static double cost_of_expanded(const oly_tile_program *p, const oly_code_box *b, int first)
 {
@@ -148,7 +158,9 @@ static double cost_of_expanded(const oly_tile_program *p, const oly_code_box *b,
         if (how == SAME && is_store(p, b, k))
             return -1;
         if (how == COPIED)
-            copies += b->stride[k][first] == 0 ? COPY_AGAIN : b->stride[k][b->rank - 1] == 0 ? COPY_SAME : COPY;
+            copies += b->stride[k][first] == 0
+                          ? COPY_AGAIN
+                          : COPY_RUN / run_of(b, k, first) + (b->stride[k][b->rank - 1] == 0 ? COPY_SAME : COPY);
         if (k < b->n_memory && how != SAME)
             vector += NEXT_TO;
         if (k < b->n_memory)
@@ -173,14 +185,26 @@ static void expand_from(oly_code_box *b, int first)
     }
 }
 
-static void choose_row(const oly_tile_program *p, oly_code_box *b)
+/* About what the interpreter takes, which moves short rows in blocks. */
+static double cost_interpreted(const oly_tile_program *p, const oly_code_box *b)
+{
+    double n = 1;
+    for (int d = 0; d < b->rank; d++)
+        n *= (double)b->extent[d];
+    return n * (INTERPRETED_OPERAND * b->n_memory + INTERPRETED * p->n_instructions);
+}
+
+bool oly_code_may_decline = true;
+
+/* False: the interpreter is better. */
+static bool choose_row(const oly_tile_program *p, oly_code_box *b)
 {
     int last = b->rank - 1, best = -1, expanded = -1;
     double least = 0;
     b->first_row = last;
     b->expanded[0] = b->expanded[1] = 0;
     if (b->rank == 1 || (b->extent[last] >= LONG_ROW && counts(b, last) && !is_any_apart(p, b, last)))
-        return;
+        return true;
     int64_t unit = b->extent[last];
     for (int d = last - 1; d >= 0 && unit <= MOST_UNIT; unit *= b->extent[d--]) {
         double cost = cost_of_expanded(p, b, d);
@@ -200,6 +224,7 @@ static void choose_row(const oly_tile_program *p, oly_code_box *b)
         move_to_end(b, best);
     else if (expanded >= 0)
         expand_from(b, expanded);
+    return best >= 0 || expanded < 0 || !oly_code_may_decline || least <= cost_interpreted(p, b);
 }
 
 /* Which operands are one element for the whole row, and which are apart along it. Of those, lines are used again by the rows beside. */
@@ -265,8 +290,7 @@ bool oly_code_prepare(const oly_tile_program *p, const oly_tile_box *box, const 
     }
     if (b->rank == 0)
         take_one(b);
-    choose_row(p, b);
-    return find_form(p, b, form);
+    return choose_row(p, b) && find_form(p, b, form);
 }
 
 /* -- running -------------------------------------------------------------------------------------------------------------- */

@@ -82,8 +82,9 @@ typedef struct oly_code_box {
     int first_row; /* rows go along all dimensions from this one on; `piece` counts its indexes, if it is not the last */
     uint64_t expanded[2]; /* then, bit k: operand k is copied to rows of adjacent elements (expanded_rows.c) */
 } oly_code_box;
+extern bool oly_code_may_decline; /* tests set it to false, to compile what the interpreter does better, too */
 /* Merges dimensions, and chooses the one along which rows go. False: the interpreter must do it (counters beyond 32 bits or that skip
- * numbers). */
+ * numbers), or does it better (operands in short rows, each of which would be copied). */
 bool oly_code_prepare(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                       const oly_tile_operand *stores, oly_code_box *b, oly_code_form *form);
 /* Indexes of the first dimension of rows that are computed at once, of a box with such operands; 0: not even one. */

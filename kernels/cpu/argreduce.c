@@ -163,6 +163,22 @@ static box box_of(const oly_local_task *t)
     return b;
 }
 
+/* Kept dimensions that follow each other evenly are one, so that more results are side by side. */
+static void merge_kept(box *b)
+{
+    int n = 0;
+    for (int d = 0; d < b->n_kept; d++) {
+        if (n > 0 && b->kept_stride[n - 1] == b->kept_stride[d] * b->kept[d]) {
+            b->kept[n - 1] *= b->kept[d];
+            b->kept_stride[n - 1] = b->kept_stride[d];
+        } else {
+            b->kept[n] = b->kept[d];
+            b->kept_stride[n++] = b->kept_stride[d];
+        }
+    }
+    b->n_kept = n;
+}
+
 /* Rows are usually far apart: processors do not guess the next. */
 static void fetch_row(const char *row, int64_t bytes)
 {
@@ -238,6 +254,7 @@ void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const 
 {
     (void)phase;
     box b = box_of(t);
+    merge_kept(&b);
     int64_t n = oly_local_count(&t->out, -1), bytes = oly_element_bytes[t->in[0].dtype];
     int last = b.n_kept - 1;
     int64_t columns = last >= 0 ? b.kept[last] : 1, column = last >= 0 ? b.kept_stride[last] : 0;

@@ -34,6 +34,7 @@
 
 #define LANES        64
 #define ACROSS       64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
+#define FEW          16 /* what is left of them: compilers do not vectorise a tree of choices over fewer, either */
 #define MOST_COLUMNS 8  /* of narrow rows, combined in registers, */
 #define SLIDING      64 /* results of sliding groups at a time */
 #define TOGETHER     4  /* for several groups of results at once: one alone would wait for each operation */
@@ -54,34 +55,55 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         const T *x = px, *y = py;                                                                                      \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                         \
     }                                                                                                                  \
+    /* `count` results of eight rows, count <= ACROSS and constant. */                                                 \
+    static inline __attribute__((always_inline)) void name##_eight_of_##s(const int count, T *result, const T *x0,     \
+                                                                          int64_t stride)                              \
+    {                                                                                                                  \
+        const T *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                               \
+        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                            \
+        T a[ACROSS], b[ACROSS], c[ACROSS];                                                                             \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, x0[j], x1[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x2[j], x3[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, a[j], b[j]);                           \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x4[j], x5[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) c[j] = op(T, U, x6[j], x7[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, b[j], c[j]);                           \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) result[j] = op(T, U, a[j], b[j]);                      \
+    }                                                                                                                  \
+    /* The last ones overlap those before, which have the same results again. */                                       \
+    static inline __attribute__((always_inline)) void name##_eight_last_##s(const int count, int64_t n, T *result,     \
+                                                                            const T *x, int64_t stride)                \
+    {                                                                                                                  \
+        name##_eight_of_##s(count, result, x, stride);                                                                 \
+        if (n > count)                                                                                                 \
+            name##_eight_of_##s(count, result + n - count, x + n - count, stride);                                     \
+    }                                                                                                                  \
     static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                 \
     {                                                                                                                  \
         T *result = out;                                                                                               \
-        const T *x0 = px, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                     \
-        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                            \
-        int64_t i = 0;                                                                                                 \
-        for (; i + ACROSS <= n; i += ACROSS) {                                                                         \
-            T a[ACROSS], b[ACROSS], c[ACROSS];                                                                         \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                a[j] = op(T, U, x0[i + j], x1[i + j]);                                                                 \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                b[j] = op(T, U, x2[i + j], x3[i + j]);                                                                 \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                a[j] = op(T, U, a[j], b[j]);                                                                           \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                b[j] = op(T, U, x4[i + j], x5[i + j]);                                                                 \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                c[j] = op(T, U, x6[i + j], x7[i + j]);                                                                 \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                b[j] = op(T, U, b[j], c[j]);                                                                           \
-            for (int j = 0; j < ACROSS; j++)                                                                           \
-                result[i + j] = op(T, U, a[j], b[j]);                                                                  \
-        }                                                                                                              \
-        for (; i < n; i++) {                                                                                           \
-            const T a = op(T, U, x0[i], x1[i]), b = op(T, U, x2[i], x3[i]);                                            \
-            const T c = op(T, U, x4[i], x5[i]), d = op(T, U, x6[i], x7[i]);                                            \
-            const T ab = op(T, U, a, b), cd = op(T, U, c, d);                                                          \
-            result[i] = op(T, U, ab, cd);                                                                              \
+        const T *x = px;                                                                                               \
+        for (; n >= 2 * ACROSS; n -= ACROSS, result += ACROSS, x += ACROSS)                                            \
+            name##_eight_of_##s(ACROSS, result, x, stride);                                                            \
+        if (n >= ACROSS)                                                                                               \
+            name##_eight_last_##s(ACROSS, n, result, x, stride);                                                       \
+        else if (n >= 2 * FEW) {                                                                                       \
+            for (; n > 2 * FEW; n -= FEW, result += FEW, x += FEW)                                                     \
+                name##_eight_of_##s(FEW, result, x, stride);                                                           \
+            name##_eight_last_##s(FEW, n, result, x, stride);                                                          \
+        } else if (n >= FEW)                                                                                           \
+            name##_eight_last_##s(FEW, n, result, x, stride);                                                          \
+        else if (n >= FEW / 2)                                                                                         \
+            name##_eight_last_##s(FEW / 2, n, result, x, stride);                                                      \
+        else if (n >= FEW / 4)                                                                                         \
+            name##_eight_last_##s(FEW / 4, n, result, x, stride);                                                      \
+        else {                                                                                                         \
+            T rows[8 * FEW / 4] = {0}, got[FEW / 4];                                                                   \
+            for (int k = 0; k < 8; k++)                                                                                \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    rows[k * (FEW / 4) + j] = x[k * stride + j];                                                       \
+            name##_eight_of_##s(FEW / 4, got, rows, FEW / 4);                                                          \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                result[j] = got[j];                                                                                    \
         }                                                                                                              \
     }                                                                                                                  \
     static void name##_chain_##s(int64_t n, void *out, const void *px)                                                 \

@@ -424,6 +424,7 @@ static void on_each_with_code(void (*check)(void))
 /* How many programs were compiled, refused and run; COMPILED_CASES=first,last: others. */
 static oly_group_counts compare_cases(unsigned long last)
 {
+    oly_code_may_decline = false;
     static random_case c;
     unsigned long first = 1;
     const char *cases = getenv("COMPILED_CASES");
@@ -437,6 +438,7 @@ static oly_group_counts compare_cases(unsigned long last)
     }
     oly_group_counts end = oly_group_counted();
     oly_group_compile_after(before);
+    oly_code_may_decline = true;
     assert_true(end.bytes <= (int64_t)1024 * 65536);
     end.compiled -= start.compiled;
     end.refused -= start.refused;
