@@ -15,7 +15,7 @@
 #include "core/option.h"
 #include <string.h>
 
-enum { SHORT_ROW_BYTES = 512, MANY_ELEMENTS = 1 << 14 };
+enum { SHORT_ROW_BYTES = 512, MANY_ELEMENTS = 1 << 16 };
 
 /* What the body computes. */
 typedef struct found {
