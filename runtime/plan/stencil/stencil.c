@@ -15,8 +15,6 @@
 #include "core/option.h"
 #include <string.h>
 
-enum { SHORT_ROW_BYTES = 512, MANY_ELEMENTS = 1 << 16 };
-
 /* What the body computes. */
 typedef struct found {
     oly_stencil stencil;
@@ -116,13 +114,6 @@ static bool match_concatenate(const oly_node *carry, const oly_node *out, found 
     return take_taps(carry, value, start, s);
 }
 
-/* Many rows, all of them short: the kernels of this pass begin a row dearly, those of fields of any kind (time_tiling.c) do not. */
-static bool has_short_rows(const oly_type *t)
-{
-    int64_t row = t->shape[t->rank - 1] * (int64_t)oly_dtype_size(t->dtype);
-    return t->rank > 1 && row < SHORT_ROW_BYTES && oly_type_size(t) >= MANY_ELEMENTS;
-}
-
 static bool match(const oly_node *loop, found *s)
 {
     const oly_graph *body = loop->params.body;
@@ -130,7 +121,7 @@ static bool match(const oly_node *loop, found *s)
     if (loop->params.n_carry != 1 || body->has_effects || body->inputs[0]->n_uses)
         return false;
     const oly_node *carry = body->inputs[1];
-    if (carry->type.rank < 1 || carry->type.rank > 3 || has_short_rows(&carry->type))
+    if (carry->type.rank < 1 || carry->type.rank > 3)
         return false;
     bool (*const ways[])(const oly_node *, const oly_node *, found *) = {match_update, match_concatenate, match_whole};
     bool matches = false;
