@@ -14,7 +14,8 @@
 oly_status oly_format_str(oly_text *text, oly_dtype dtype, int rank, const int64_t *shape, const void *data);
 
 /* The same as JAX's repr(): "Array([0, 1], dtype=int32)". */
-oly_status oly_format_repr(oly_text *text, oly_dtype dtype, bool weak, int rank, const int64_t *shape, const void *data);
+oly_status oly_format_repr(oly_text *text, oly_dtype dtype, bool weak, int rank, const int64_t *shape,
+                           const void *data);
 
 /* Appends one element as the shortest text of its value as a double ("-0.12398731708526611", as Python's
  * format() of a rank-0 array); integers as integers, booleans as True and False. */
