@@ -24,14 +24,11 @@ static const double ROW = 25, ROW_OPERAND = 2, OPERATION = 0.7, NEXT_TO = 0.5, A
 /* *start: the counter's value at the box's first element. False: its values do not fit 32 bits. */
 static bool counter_start(const oly_tile_instruction *c, const oly_tile_box *box, int64_t *start)
 {
-    int64_t first = 0, last = 0;
-    for (int d = 0; d < box->rank; d++) {
-        int64_t stride = oly_iota_stride(c, box, d);
-        first += box->origin[d] * stride;
-        last += (box->origin[d] + box->extent[d] - 1) * stride;
-    }
-    *start = first;
-    return first > INT32_MIN && last < INT32_MAX;
+    *start = oly_iota_origin(c, box);
+    int64_t last = *start;
+    for (int d = 0; d < box->rank; d++)
+        last += (box->extent[d] - 1) * oly_iota_stride(c, box, d);
+    return *start > INT32_MIN && last < INT32_MAX;
 }
 
 static void take_dimension(oly_code_box *b, const int64_t *stride, int64_t extent)

@@ -94,8 +94,8 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
  * to the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i.
  * Dimension 0 of the xs should not be split, the others may be: xs split along dimension 0 are moved before the loop so that another
  * dimension is split or, where the body has products, every device gets a row in each iteration. Over Explicit axes nothing moves unasked:
- * there it must not be split. The ys are split like the y, their first dimension like what reads them: constrain the y (with
- * oly_with_sharding_constraint) if another loop goes along them.
+ * there it must not be split. The ys are split like the y; where what reads them has them split along dimension 0 instead, they are
+ * exchanged once, after the loop.
  *   length   of the xs' first dimensions, and the number of iterations
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
  *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID, OLY_SHARDING (xs split over an Explicit

@@ -34,7 +34,8 @@
 
 #define LANES        64
 #define ACROSS       64 /* results of eight rows at a time; pair by pair, as compilers do not vectorise a tree of choices */
-#define FEW          16 /* what is left of them: compilers do not vectorise a tree of choices over fewer, either */
+#define FEW          16 /* at a time, where there are fewer; and half of these, and: */
+#define FEWEST       4
 #define MOST_COLUMNS 8  /* of narrow rows, combined in registers, */
 #define SLIDING      64 /* results of sliding groups at a time */
 #define TOGETHER     4  /* for several groups of results at once: one alone would wait for each operation */
@@ -55,7 +56,7 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         const T *x = px, *y = py;                                                                                      \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                         \
     }                                                                                                                  \
-    /* `count` results of eight rows, count <= ACROSS and constant. */                                                 \
+    /* `count` results of eight rows, count <= ACROSS and constant. Unrolled too early, it would branch. */            \
     static inline __attribute__((always_inline)) void name##_eight_of_##s(const int count, T *result, const T *x0,     \
                                                                           int64_t stride)                              \
     {                                                                                                                  \
@@ -70,38 +71,33 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, b[j], c[j]);                           \
         _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) result[j] = op(T, U, a[j], b[j]);                      \
     }                                                                                                                  \
-    /* The last ones overlap those before, which have the same results again. */                                       \
-    static inline __attribute__((always_inline)) void name##_eight_last_##s(const int count, int64_t n, T *result,     \
-                                                                            const T *x, int64_t stride)                \
+    /* n >= count of them; the last `count` may overlap those before, and are the same again. */                       \
+    static inline __attribute__((always_inline)) void name##_eight_by_##s(const int count, int64_t n, T *result,       \
+                                                                          const T *x, int64_t stride)                  \
     {                                                                                                                  \
-        name##_eight_of_##s(count, result, x, stride);                                                                 \
-        if (n > count)                                                                                                 \
-            name##_eight_of_##s(count, result + n - count, x + n - count, stride);                                     \
+        for (int64_t i = 0; i < n; i += count) {                                                                       \
+            const int64_t at = i + count <= n ? i : n - count;                                                         \
+            name##_eight_of_##s(count, result + at, x + at, stride);                                                   \
+        }                                                                                                              \
     }                                                                                                                  \
     static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                 \
     {                                                                                                                  \
         T *result = out;                                                                                               \
         const T *x = px;                                                                                               \
-        for (; n >= 2 * ACROSS; n -= ACROSS, result += ACROSS, x += ACROSS)                                            \
-            name##_eight_of_##s(ACROSS, result, x, stride);                                                            \
         if (n >= ACROSS)                                                                                               \
-            name##_eight_last_##s(ACROSS, n, result, x, stride);                                                       \
-        else if (n >= 2 * FEW) {                                                                                       \
-            for (; n > 2 * FEW; n -= FEW, result += FEW, x += FEW)                                                     \
-                name##_eight_of_##s(FEW, result, x, stride);                                                           \
-            name##_eight_last_##s(FEW, n, result, x, stride);                                                          \
-        } else if (n >= FEW)                                                                                           \
-            name##_eight_last_##s(FEW, n, result, x, stride);                                                          \
+            name##_eight_by_##s(ACROSS, n, result, x, stride);                                                         \
+        else if (n >= FEW)                                                                                             \
+            name##_eight_by_##s(FEW, n, result, x, stride);                                                            \
         else if (n >= FEW / 2)                                                                                         \
-            name##_eight_last_##s(FEW / 2, n, result, x, stride);                                                      \
-        else if (n >= FEW / 4)                                                                                         \
-            name##_eight_last_##s(FEW / 4, n, result, x, stride);                                                      \
+            name##_eight_by_##s(FEW / 2, n, result, x, stride);                                                        \
+        else if (n >= FEWEST)                                                                                          \
+            name##_eight_by_##s(FEWEST, n, result, x, stride);                                                         \
         else {                                                                                                         \
-            T rows[8 * FEW / 4] = {0}, got[FEW / 4];                                                                   \
+            T rows[8 * FEWEST] = {0}, got[FEWEST];                                                                     \
             for (int k = 0; k < 8; k++)                                                                                \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    rows[k * (FEW / 4) + j] = x[k * stride + j];                                                       \
-            name##_eight_of_##s(FEW / 4, got, rows, FEW / 4);                                                          \
+                    rows[k * FEWEST + j] = x[k * stride + j];                                                          \
+            name##_eight_of_##s(FEWEST, got, rows, FEWEST);                                                            \
             for (int64_t j = 0; j < n; j++)                                                                            \
                 result[j] = got[j];                                                                                    \
         }                                                                                                              \

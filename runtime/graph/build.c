@@ -312,8 +312,11 @@ oly_status oly_build_axis(const oly_type *x, int axis, int *out)
 {
     if (axis < -x->rank || axis >= x->rank)
         return x->rank == 0
-                   ? oly_fail(OLY_SHAPE, "axis %d of %s, which has no dimensions; give it one with oly_atleast_1d",
-                              axis, oly_type_short(x))
+                   ? oly_fail(
+                         OLY_SHAPE,
+                         "axis %d of %s, which has no dimensions; leave the axis out where it is optional, or give "
+                         "it a dimension with oly_atleast_1d",
+                         axis, oly_type_short(x))
                    : oly_fail(OLY_SHAPE, "axis %d is out of range for %s; axes go from %d to %d", axis,
                               oly_type_short(x), -x->rank, x->rank - 1);
     *out = axis < 0 ? axis + x->rank : axis;

@@ -5,6 +5,7 @@
  * bounded.
  *   COMPILED_CASES=first,last   others */
 #include "check_kernels.h"
+#include "random_group.h"
 #include "code_parts.h"
 #include "run/compiled_groups.h"
 #include <errno.h>
@@ -18,316 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_LOADS = 4, MOST_STORES = 3, MOST_OPERATIONS = 24, REGISTERS = 60, ROOM = 1 << 15 };
-
-static const uint8_t types[] = {OLY_BOOL,    OLY_INT32,   OLY_UINT32,   OLY_INT64,     OLY_UINT64,
-                                OLY_FLOAT32, OLY_FLOAT64, OLY_INT8,     OLY_INT16,     OLY_UINT8,
-                                OLY_UINT16,  OLY_FLOAT16, OLY_BFLOAT16, OLY_COMPLEX64, OLY_COMPLEX128};
-/* complex128, the last, has no code: it is among the others of programs that are computed in parts. */
-enum { KNOWN_TYPES = COUNT(types) - 1 };
-static bool
-    is_avx512; /* the instruction set: with code for conversions of 64-bit integers and floats, without that for equal complex numbers */
-static bool divided; /* programs have operations without code among the others */
-static bool apart;   /* operands are transposed, backwards, with gaps; last dimensions are short */
-
-typedef struct random_case {
-    oly_tile_instruction code[MOST_OPERATIONS];
-    oly_tile_program program;
-    int16_t load_register[MOST_LOADS], store_register[MOST_STORES];
-    uint8_t load_dtype[MOST_LOADS], store_dtype[MOST_STORES];
-    uint8_t dtype[REGISTERS]; /* of each register; 255: nothing */
-    uint8_t types[COUNT(
-        types)]; /* of this program: few, so that operations find operands, and vectors of every length occur */
-    int n_types;
-    int n, registers;
-    oly_tile_box box;
-    oly_tile_operand loads[MOST_LOADS], stores[MOST_STORES];
-    bool in_place; /* the first store is in the memory of the first load */
-    bool apart;    /* operands may be transposed, backwards or with gaps */
-} random_case;
-
-static char input[MOST_LOADS][ROOM * 16], output[2][MOST_STORES][ROOM * 16];
-
-static int draw(int n)
-{
-    return (int)(random_bits() % (uint64_t)n);
-}
-
-/* A register of this type; -1: there is none. */
-static int of_type(const random_case *c, int dtype)
-{
-    int found = -1, seen = 0;
-    for (int k = 0; k < c->registers; k++)
-        if (c->dtype[k] == dtype && draw(++seen) == 0)
-            found = k;
-    return found;
-}
-
-static void add(random_case *c, int op, int dtype, int to, int x, int y, int z)
-{
-    c->code[c->n++] = (oly_tile_instruction){.op = (uint16_t)op,
-                                             .dtype = (uint8_t)dtype,
-                                             .to = (uint8_t)to,
-                                             .in = {(int16_t)x, (int16_t)y, (int16_t)z},
-                                             .out = (int16_t)c->registers,
-                                             .attribute = c->box.rank ? draw(c->box.rank + 1) - 1 : -1};
-    c->dtype[c->registers++] = (uint8_t)to;
-}
-
-static void add_splat(random_case *c, int dtype)
-{
-    char elements[16];
-    fill_with_specials(dtype, elements, 1);
-    add(c, OLY_TILE_splat, dtype, dtype, -1, -1, -1);
-    memcpy(&c->code[c->n - 1].value, elements, oly_dtype_size((oly_dtype)dtype));
-}
-
-static int a_type(const random_case *c)
-{
-    return c->types[draw(c->n_types)];
-}
-
-static bool is_complex(int dtype)
-{
-    return dtype == OLY_COMPLEX64 || dtype == OLY_COMPLEX128;
-}
-
-static bool is_half(int dtype)
-{
-    return dtype == OLY_FLOAT16 || dtype == OLY_BFLOAT16;
-}
-
-/* Is code written for this conversion? */
-static bool is_converted(int from, int to)
-{
-    bool real = is_half(from) || from == OLY_FLOAT32 || from == OLY_FLOAT64;
-    bool whole = to >= OLY_INT8 && to <= OLY_UINT64;
-    if (is_half(to) && from == OLY_FLOAT64)
-        return false;
-    if (from == OLY_COMPLEX128 || to == OLY_COMPLEX128)
-        return false;
-    if (from == OLY_COMPLEX64 || to == OLY_COMPLEX64)
-        return from == to || from == OLY_FLOAT32 || to == OLY_FLOAT32;
-    bool from_long = from == OLY_INT64 || from == OLY_UINT64;
-    if (!is_avx512 && ((real && to == OLY_INT64) || (from_long && (to == OLY_FLOAT32 || is_half(to)))))
-        return false;
-    return !real || !whole || to == OLY_INT32 || to == OLY_INT64;
-}
-
-/* Of complex numbers x and y, or of floats that are parts of one; k: a bool, if there is one. */
-static void add_complex(random_case *c, bool known, int x, int y, int k)
-{
-    static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul},
-                          part[] = {OLY_TILE_real, OLY_TILE_imag, OLY_TILE_abs};
-    static const uint16_t unary[] = {OLY_TILE_neg, OLY_TILE_conj, OLY_TILE_square},
-                          unknown[] = {OLY_TILE_exp, OLY_TILE_sin, OLY_TILE_sqrt};
-    const bool doubles = c->dtype[x] == OLY_FLOAT64 || c->dtype[x] == OLY_COMPLEX128;
-    const int number = doubles ? OLY_COMPLEX128 : OLY_COMPLEX64, real = doubles ? OLY_FLOAT64 : OLY_FLOAT32;
-    if (c->dtype[x] == real)
-        add(c, OLY_TILE_complex, real, number, x, y, -1);
-    else if (!known && draw(2))
-        add(c, OLY_TILE_div, number, number, x, y, -1);
-    else if (!known)
-        add(c, unknown[draw(COUNT(unknown))], number, number, x, -1, -1);
-    else
-        switch (draw(6)) {
-        case 0: add(c, part[draw(COUNT(part))], number, real, x, -1, -1); break;
-        case 1: add(c, unary[draw(COUNT(unary))], number, number, x, -1, -1); break;
-        case 2:
-            if (k >= 0)
-                add(c, OLY_TILE_select, number, number, k, x, y);
-            break;
-        case 3:
-            if (!is_avx512)
-                add(c, draw(2) ? OLY_TILE_eq : OLY_TILE_ne, number, OLY_BOOL, x, y, -1);
-            break;
-        default: add(c, binary[draw(COUNT(binary))], number, number, x, y, -1);
-        }
-}
-
-/* An operation that the generator does not know. */
-static void add_unknown(random_case *c)
-{
-    static const uint16_t real[] = {OLY_TILE_exp, OLY_TILE_log,   OLY_TILE_sin, OLY_TILE_tanh,      OLY_TILE_sigmoid,
-                                    OLY_TILE_tan, OLY_TILE_expm1, OLY_TILE_erf, OLY_TILE_round_away};
-    static const uint16_t real_pair[] = {OLY_TILE_pow, OLY_TILE_atan2, OLY_TILE_rem, OLY_TILE_logaddexp};
-    static const uint16_t whole_pair[] = {OLY_TILE_rem, OLY_TILE_shift_left,
-                                          OLY_TILE_shift_right_arithmetic}; /* of short types */
-    int dtype = a_type(c), x = of_type(c, dtype), y = of_type(c, dtype);
-    bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, pair = draw(3) == 0;
-    if (x < 0 || dtype == OLY_BOOL || (is_half(dtype) && pair))
-        return;
-    if (is_complex(dtype)) {
-        add_complex(c, false, x, y, -1);
-        return;
-    }
-    if (wide || is_half(dtype))
-        add(c, pair ? real_pair[draw(COUNT(real_pair))] : real[draw(is_half(dtype) ? 5 : COUNT(real))], dtype, dtype, x,
-            pair ? y : -1, -1);
-    else if (pair)
-        add(c, whole_pair[draw(oly_dtype_size((oly_dtype)dtype) < 4 ? COUNT(whole_pair) : 1)], dtype, dtype, x, y, -1);
-    else
-        add(c, OLY_TILE_population_count, dtype, dtype, x, -1, -1);
-}
-
-static void add_operation(random_case *c)
-{
-    static const uint16_t binary[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max,
-                                      OLY_TILE_min, OLY_TILE_and, OLY_TILE_or,  OLY_TILE_xor};
-    static const uint16_t shift[] = {OLY_TILE_shift_left, OLY_TILE_shift_right_logical,
-                                     OLY_TILE_shift_right_arithmetic};
-    static const uint16_t test[] = {OLY_TILE_eq, OLY_TILE_ne, OLY_TILE_lt, OLY_TILE_le, OLY_TILE_gt, OLY_TILE_ge};
-    static const uint16_t unary[] = {OLY_TILE_neg,   OLY_TILE_abs,  OLY_TILE_sign,  OLY_TILE_sqrt,
-                                     OLY_TILE_floor, OLY_TILE_ceil, OLY_TILE_round, OLY_TILE_square};
-    int dtype = a_type(c), x = of_type(c, dtype), y = of_type(c, dtype), z = of_type(c, dtype);
-    bool wide = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64, real = wide || is_half(dtype), truth = dtype == OLY_BOOL;
-    int to = a_type(c), op, k = of_type(c, OLY_BOOL);
-    if (x < 0) {
-        add_splat(c, dtype);
-        return;
-    }
-    if (divided && draw(5) == 0)
-        add_unknown(c);
-    bool of_parts = to == (dtype == OLY_FLOAT32 ? OLY_COMPLEX64 : OLY_COMPLEX128) && wide && draw(2);
-    if (of_parts || (is_complex(dtype) && draw(4))) {
-        add_complex(c, true, x, y, k);
-        return;
-    }
-    switch (is_complex(dtype) ? 6 : draw(9)) {
-    case 0:
-    case 1:
-    case 2:
-        op = binary[draw(COUNT(binary))];
-        if ((op == OLY_TILE_div && !real) || (op >= OLY_TILE_and && real) || (op == OLY_TILE_sub && truth))
-            op = OLY_TILE_add;
-        if (!real && !truth && oly_dtype_size((oly_dtype)dtype) >= 4 && draw(3) == 0)
-            op = shift[draw(oly_dtype_size((oly_dtype)dtype) < 8 ? COUNT(shift) : 2)]; /* AVX2 has not the last */
-        add(c, op, dtype, dtype, x, y, -1);
-        break;
-    case 3: add(c, test[draw(COUNT(test))], dtype, OLY_BOOL, x, y, -1); break;
-    case 4:
-        op = truth ? OLY_TILE_logical_not : unary[draw(COUNT(unary))];
-        if (!truth && !real)
-            op = draw(3) ? draw(2) ? OLY_TILE_neg : OLY_TILE_square : OLY_TILE_abs;
-        add(c, op, dtype, dtype, x, -1, -1);
-        break;
-    case 5:
-        if (k >= 0)
-            add(c, OLY_TILE_select, dtype, dtype, k, x, y);
-        break;
-    case 6: add(c, OLY_TILE_convert, dtype, is_converted(dtype, to) ? to : dtype, x, -1, -1); break;
-    case 7:
-        if (wide)
-            add(c, OLY_TILE_fma, dtype, dtype, x, y, z);
-        break;
-    default:
-        if (oly_dtype_size((oly_dtype)dtype) >= 4 && c->box.rank)
-            add(c, OLY_TILE_iota, dtype, dtype, -1, -1, -1);
-    }
-}
-
-static void draw_box(random_case *c)
-{
-    static const int64_t rows[] = {8, 13, 16, 31, 64, 65, 200, 1000};
-    int64_t n = 1;
-    bool is_short = (c->apart || divided) && draw(2) == 0; /* the last dimension is, and another is not */
-    bool one = draw(10) == 0;                              /* element */
-    c->box = (oly_tile_box){.rank = one ? draw(3) : is_short ? 2 + draw(2) : 1 + draw(3)};
-    int longest = is_short && c->box.rank > 1 ? draw(c->box.rank - 1) : c->box.rank - 1;
-    for (int d = c->box.rank - 1; d >= 0; d--) {
-        c->box.extent[d] = one            ? 1
-                           : d == longest ? rows[draw(n > 9 ? 5 : COUNT(rows))] + draw(9)
-                                          : 1 + draw(n > 500 ? 3 : 9);
-        c->box.origin[d] = draw(20) - 5;
-        c->box.whole[d] = c->box.extent[d] + 30;
-        n *= c->box.extent[d];
-    }
-}
-
 static int n_known; /* programs that were run again */
-
-/* Dimensions in any order in memory, some backwards, with gaps. */
-static oly_tile_operand apart_in(const random_case *c, char *memory, int dtype, bool store)
-{
-    oly_tile_operand o = {.base = memory};
-    int order[OLY_MAX_RANK], rank = c->box.rank;
-    int64_t room = ROOM, stride = draw(3) ? 1 : 1 + draw(3), first = 0;
-    for (int d = 0; d < rank; d++)
-        room /= c->box.extent[d] + 1;
-    stride = stride < room ? stride : 1;
-    for (int d = 0; d < rank; d++) {
-        int k = draw(d + 1);
-        order[d] = order[k];
-        order[k] = d;
-    }
-    for (int k = 0; k < rank; k++) {
-        int d = order[k];
-        o.stride[d] = draw(4) ? stride : -stride;
-        first += o.stride[d] < 0 ? (c->box.extent[d] - 1) * stride : 0;
-        stride *= c->box.extent[d] + (room > 0 ? draw(2) : 0);
-        if (!store && draw(5) == 0 && o.stride[d] > 0)
-            o.stride[d] = 0;
-    }
-    assert_true(stride <= ROOM);
-    o.base += first * (int64_t)oly_dtype_size((oly_dtype)dtype);
-    return o;
-}
-
-/* Padded rows, or one element for all of a dimension. */
-static oly_tile_operand operand_in(const random_case *c, char *memory, int dtype, bool store)
-{
-    if (c->apart && draw(3) == 0)
-        return apart_in(c, memory, dtype, store);
-    oly_tile_operand o = {.base = memory};
-    int64_t stride = 1;
-    int padding = (c->apart || divided) && draw(3) ? 0 : draw(3); /* without, rows may go along several dimensions */
-    for (int d = c->box.rank - 1; d >= 0; d--) {
-        o.stride[d] = stride;
-        stride *= c->box.extent[d] + padding;
-        if (!store && draw(c->apart || divided ? 3 : 5) == 0)
-            o.stride[d] = 0;
-    }
-    o.base += (size_t)draw(4) * oly_dtype_size((oly_dtype)dtype);
-    return o;
-}
-
-static void draw_case(random_case *c, uint64_t seed)
-{
-    memset(c, 0, sizeof *c);
-    state = seed * 0x9e3779b97f4a7c15u + 1;
-    random_bits();
-    c->apart = apart;
-    draw_box(c);
-    const int n_types = divided ? COUNT(types) : KNOWN_TYPES;
-    c->n_types = 1 + draw(draw(4) ? 4 : n_types);
-    for (int k = 0; k < c->n_types; k++)
-        c->types[k] = types[draw(n_types)];
-    if (divided && draw(4) == 0) {
-        c->n_types = 2;
-        c->types[0] = OLY_COMPLEX128;
-        c->types[1] = OLY_FLOAT64;
-    }
-    int loads = 1 + draw(MOST_LOADS), stores = 1 + draw(MOST_STORES), operations = 2 + draw(MOST_OPERATIONS - 2);
-    for (int l = 0; l < loads; l++) {
-        int dtype = a_type(c);
-        c->load_dtype[l] = c->dtype[c->registers] = (uint8_t)dtype;
-        c->load_register[l] = (int16_t)c->registers++;
-        fill_with_specials(dtype, input[l], ROOM);
-        c->loads[l] = operand_in(c, input[l], dtype, false);
-    }
-    while (c->n < operations)
-        add_operation(c);
-    for (int s = 0; s < stores; s++) {
-        c->store_register[s] = (int16_t)(c->registers - 1 - draw(c->registers < 6 ? c->registers : 6));
-        c->store_dtype[s] = c->dtype[c->store_register[s]];
-        c->stores[s] = operand_in(c, output[0][s], c->store_dtype[s], true);
-    }
-    c->in_place = draw(3) == 0 && c->store_dtype[0] == c->load_dtype[0];
-    if (c->in_place)
-        c->loads[0] = c->stores[0]; /* which may not overlap itself: stores have no stride of 0 */
-    c->program = (oly_tile_program){c->n,          c->code,           loads,          stores,      c->load_register,
-                                    c->load_dtype, c->store_register, c->store_dtype, c->registers};
-}
 
 /* NaN of any sign and payload are one value. */
 static bool same(int dtype, const char *a, const char *b, size_t i)
@@ -346,7 +38,7 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
         memcpy(&x, a + 8 * i, 8), memcpy(&y, b + 8 * i, 8);
         return memcmp(&x, &y, 8) == 0 || (isnan(x) && isnan(y));
     }
-    if (is_half(dtype)) {
+    if (random_group_is_half(dtype)) {
         const int infinity = dtype == OLY_FLOAT16 ? 0x7c00 : 0x7f80;
         uint16_t x, y;
         memcpy(&x, a + 2 * i, 2), memcpy(&y, b + 2 * i, 2);
@@ -357,7 +49,7 @@ static bool same(int dtype, const char *a, const char *b, size_t i)
 }
 
 /* As steps run that are small: the second time without a search. */
-static void run_noting(random_case *c)
+static void run_noting(random_group *c)
 {
     oly_group_known known = {.program = &c->program};
     char *first[MOST_LOADS + MOST_STORES];
@@ -370,20 +62,20 @@ static void run_noting(random_case *c)
         first[c->program.n_loads + k] = c->stores[k].base;
     if (!known.code)
         return;
-    memset(output[1], 0xee, sizeof output[1]);
+    memset(random_group_output[1], 0xee, sizeof random_group_output[1]);
     assert_true(oly_group_run_known(&known, first));
     n_known++;
 }
 
-static void compare_case(random_case *c, uint64_t seed)
+static void compare_case(random_group *c, uint64_t seed)
 {
-    int chunks = 1 + (draw(4) ? draw(4) : draw(70));
-    memset(output, 0xee, sizeof output);
+    int chunks = c->chunks;
+    memset(random_group_output, 0xee, sizeof random_group_output);
     for (int way = 0; way < 2 && c->in_place; way++)
-        memcpy(output[way][0], input[0], sizeof input[0]);
+        memcpy(random_group_output[way][0], random_group_input[0], sizeof random_group_input[0]);
     oly_tile_run(&c->program, &c->box, c->loads, c->stores, 0, 1);
     for (int s = 0; s < c->program.n_stores; s++)
-        c->stores[s].base += output[1][s] - output[0][s];
+        c->stores[s].base += random_group_output[1][s] - random_group_output[0][s];
     if (c->in_place)
         c->loads[0].base = c->stores[0].base;
     if (chunks == 1)
@@ -391,10 +83,10 @@ static void compare_case(random_case *c, uint64_t seed)
     for (int k = 0; k < chunks && chunks > 1; k++)
         oly_group_run(&c->program, &c->box, c->loads, c->stores, k, chunks);
     for (int s = 0; s < c->program.n_stores; s++) {
-        if (memcmp(output[0][s], output[1][s], sizeof output[0][s]) == 0)
+        if (memcmp(random_group_output[0][s], random_group_output[1][s], sizeof random_group_output[0][s]) == 0)
             continue;
         for (size_t i = 0, n = (size_t)ROOM * 16 / oly_dtype_size((oly_dtype)c->store_dtype[s]); i < n; i++)
-            if (!same(c->store_dtype[s], output[0][s], output[1][s], i)) {
+            if (!same(c->store_dtype[s], random_group_output[0][s], random_group_output[1][s], i)) {
                 for (int k = 0; k < c->n; k++)
                     fprintf(stderr, "%d: op %d type %d to %d of %d %d %d\n", c->code[k].out, c->code[k].op,
                             c->code[k].dtype, c->code[k].to, c->code[k].in[0], c->code[k].in[1], c->code[k].in[2]);
@@ -411,13 +103,13 @@ static void on_each_with_code(void (*check)(void))
             oly_drop_message();
             continue;
         }
-        is_avx512 = strcmp(instruction_sets[k], "avx512") == 0;
+        random_group_draws.avx512 = strcmp(instruction_sets[k], "avx512") == 0;
         oly_group_forget();
         if (oly_code_available())
             check();
     }
     assert_int_equal(oly_kernels_choose(""), OLY_OK);
-    is_avx512 = strcmp(oly_kernels_isa(), "avx512") == 0;
+    random_group_draws.avx512 = strcmp(oly_kernels_isa(), "avx512") == 0;
     oly_group_forget();
 }
 
@@ -425,7 +117,7 @@ static void on_each_with_code(void (*check)(void))
 static oly_group_counts compare_cases(unsigned long last)
 {
     oly_code_may_decline = false;
-    static random_case c;
+    static random_group c;
     unsigned long first = 1;
     const char *cases = getenv("COMPILED_CASES");
     if (cases)
@@ -433,7 +125,7 @@ static oly_group_counts compare_cases(unsigned long last)
     int64_t before = oly_group_compile_after(0);
     oly_group_counts start = oly_group_counted();
     for (uint64_t seed = first; seed <= last; seed++) {
-        draw_case(&c, seed);
+        random_group_draw(&c, seed);
         compare_case(&c, seed);
     }
     oly_group_counts end = oly_group_counted();
@@ -458,9 +150,9 @@ static void check_random_programs(void)
 
 static void check_operands_apart(void)
 {
-    apart = true;
+    random_group_draws.apart = true;
     oly_group_counts n = compare_cases(1200);
-    apart = false;
+    random_group_draws.apart = false;
     assert_true(n.compiled > 0 && n.refused == 0);
     assert_true(n.runs > n.compiled / 2);
     assert_true(n.compiled > 1000 ||
@@ -478,12 +170,12 @@ static void operands_may_be_apart(void **unused)
 static void float16_may_be_computed_as_float32(void **unused)
 {
     (void)unused;
-    static random_case c;
+    static random_group c;
     int64_t before = oly_group_compile_after(0);
     bool used = oly_code_use_fp16(false);
     oly_group_forget();
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        draw_case(&c, seed);
+        random_group_draw(&c, seed);
         compare_case(&c, seed);
     }
     oly_code_use_fp16(used);
@@ -501,11 +193,11 @@ static void code_has_the_interpreters_bits(void **unused)
 
 static void check_divided_programs(void)
 {
-    divided = true;
+    random_group_draws.divided = true;
     oly_group_counts n = compare_cases(600);
-    apart = true; /* of which some have operands that kernels cannot read */
+    random_group_draws.apart = true; /* of which some have operands that kernels cannot read */
     compare_cases(400);
-    divided = apart = false;
+    random_group_draws.divided = random_group_draws.apart = false;
     assert_true(n.compiled > 3 * n.refused && n.runs > n.compiled / 2);
 }
 
@@ -669,7 +361,7 @@ static void check_parts_of(single *s, int type)
     }
     s->n_in = 2;
     s->to = OLY_BOOL;
-    for (int k = 0; k < COUNT(test) && type == OLY_COMPLEX64 && !is_avx512; k++) {
+    for (int k = 0; k < COUNT(test) && type == OLY_COMPLEX64 && !random_group_draws.avx512; k++) {
         s->op = test[k];
         check_lengths(s);
     }
@@ -698,7 +390,7 @@ static void check_operations_of(single *s, int type)
         {OLY_TILE_logical_not, 1, 1, false}, {OLY_TILE_conj, 1, 16, false},
     };
     bool wide = type == OLY_FLOAT32 || type == OLY_FLOAT64;
-    int kind = type == OLY_BOOL ? 1 : type == OLY_COMPLEX64 ? 16 : is_half(type) ? 8 : wide ? 4 : 2;
+    int kind = type == OLY_BOOL ? 1 : type == OLY_COMPLEX64 ? 16 : random_group_is_half(type) ? 8 : wide ? 4 : 2;
     s->from = type;
     for (int k = 0; k < COUNT(known); k++)
         if (known[k].on & kind) {
@@ -710,9 +402,9 @@ static void check_operations_of(single *s, int type)
     check_parts_of(s, type);
     s->op = OLY_TILE_convert;
     s->n_in = 1;
-    for (int k = 0; k < KNOWN_TYPES; k++) {
-        s->to = types[k];
-        if (is_converted(type, s->to))
+    for (int k = 0; k < GROUP_TYPES_WITH_CODE; k++) {
+        s->to = random_group_types[k];
+        if (random_group_is_converted(type, s->to))
             check_lengths(s);
     }
 }
@@ -723,8 +415,8 @@ static void check_operations(void)
         {before_the_end(), before_the_end(), before_the_end()}, {before_the_end(), before_the_end()}, 0, 0, 0, 0};
     int64_t before = oly_group_compile_after(0);
     oly_group_counts start = oly_group_counted();
-    for (int k = 0; k < KNOWN_TYPES; k++)
-        check_operations_of(&s, types[k]);
+    for (int k = 0; k < GROUP_TYPES_WITH_CODE; k++)
+        check_operations_of(&s, random_group_types[k]);
     oly_group_counts end = oly_group_counted();
     oly_group_compile_after(before);
     assert_true(end.compiled - start.compiled > 500 && end.refused == start.refused);
@@ -742,15 +434,15 @@ static void operations_of_every_length(void **unused)
 /* Threads compute the chunks of one step, and code becomes ready while they do. */
 static void check_chunks(void)
 {
-    static random_case c;
+    static random_group c;
     int64_t before = oly_group_compile_after(0);
     for (uint64_t seed = 1; seed <= 150; seed++) {
-        draw_case(&c, seed);
+        random_group_draw(&c, seed);
         double work = c.n;
         for (int d = 0; d < c.box.rank; d++)
             work *= (double)c.box.extent[d];
         oly_group_forget();
-        oly_group_compile_after(1 + (int64_t)(work * draw(100) / 100));
+        oly_group_compile_after(1 + (int64_t)(work * random_group_number(100) / 100));
         compare_case(&c, seed);
     }
     oly_group_compile_after(before);
@@ -774,14 +466,14 @@ static int run_denied(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {COUNT(filter), filter};
-    static random_case c;
+    static random_group c;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         return 77;
     oly_group_forget();
     oly_group_compile_after(0);
     oly_group_counts start = oly_group_counted();
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        draw_case(&c, seed);
+        random_group_draw(&c, seed);
         compare_case(&c, seed);
     }
     oly_group_counts end = oly_group_counted();

@@ -49,6 +49,24 @@ static int other_dimension(const oly_layout *l)
     return best;
 }
 
+static oly_sharding sharding_of(const oly_planner *p, const oly_layout *l)
+{
+    oly_spec spec = oly_layout_spec(l);
+    return oly_sharding_intern(p->mesh, &spec, 0);
+}
+
+static oly_status add_place(oly_graph *g, const oly_node *loop, oly_node *x, oly_sharding sharding, oly_node **made)
+{
+    oly_params params;
+    if (!sharding)
+        return OLY_MEMORY;
+    memset(&params, 0, sizeof params);
+    params.sharding = sharding;
+    OLY_TRY(oly_graph_add(g, OLY_OP_place, 1, &x, &params, made));
+    (*made)->site = loop->site;
+    return OLY_OK;
+}
+
 /* Places operand k of the loop, if it is split along its first dimension, along another one. */
 static oly_status place(oly_planner *p, oly_frame *f, oly_node *loop, int k)
 {
@@ -66,14 +84,7 @@ static oly_status place(oly_planner *p, oly_frame *f, oly_node *loop, int k)
         axes.axis[axes.n++] = l.split[0].axes.axis[j];
     l.split[d] = oly_split_canonical(p->mesh, &axes, l.shape[d]);
     l.split[0] = oly_split_whole(l.shape[0]);
-    oly_spec spec = oly_layout_spec(&l);
-    oly_params params;
-    memset(&params, 0, sizeof params);
-    params.sharding = oly_sharding_intern(p->mesh, &spec, 0);
-    if (!params.sharding)
-        return OLY_MEMORY;
-    OLY_TRY(oly_graph_add(f->graph, OLY_OP_place, 1, &x, &params, &made));
-    made->site = loop->site;
+    OLY_TRY(add_place(f->graph, loop, x, sharding_of(p, &l), &made));
     x->n_uses--;
     made->n_uses++;
     loop->in[k] = made;
@@ -157,16 +168,10 @@ static oly_status place_result(oly_planner *p, oly_frame *f, oly_node *loop, int
     oly_layout l = oly_node_layout(p, f, result);
     if (!follow_rows(p, oly_value_of(f->bodies[loop->index], rows), &l))
         return OLY_OK;
-    oly_spec spec = oly_layout_spec(&l);
-    oly_params params;
-    memset(&params, 0, sizeof params);
-    params.sharding = oly_sharding_intern(p->mesh, &spec, 0);
-    if (!params.sharding)
-        return OLY_MEMORY;
-    if (is_placed_so(g, result, params.sharding))
+    oly_sharding sharding = sharding_of(p, &l);
+    if (is_placed_so(g, result, sharding)) /* by the sweep before, or by the program */
         return OLY_OK;
-    OLY_TRY(oly_graph_add(g, OLY_OP_place, 1, &result, &params, &made));
-    made->site = loop->site;
+    OLY_TRY(add_place(g, loop, result, sharding, &made));
     read_instead(g, result, made);
     result->n_uses = 1;
     return OLY_OK;
