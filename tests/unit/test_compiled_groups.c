@@ -241,7 +241,7 @@ static void an_operation_divides_a_program_in_two(void **unused)
     assert_int_equal(parts.written[1], 2);
     assert_int_equal(oly_code_parts_write(&p, &form, &parts, bytes, 100), 0); /* no room */
     for (int i = 0; i < ELEMENTS; i++)
-        x[i] = (float)(i - ELEMENTS / 2) * 0.01f;
+        x[i] = 0.01f * (float)i - 25;
     for (int way = 0; way < 2; way++) {
         const oly_tile_operand load = {(char *)x, {1}}, store = {(char *)y[way], {1}};
         int64_t before = oly_group_compile_after(0);
