@@ -48,6 +48,18 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
         __builtin_prefetch((const char *)at + ahead + k);
 }
 
+/* In vectors as wide as those that read the copy: loads of what narrower stores wrote would wait for them. As a plain loop it would become a
+ * call of memcpy, in narrower ones. */
+typedef char line __attribute__((vector_size(64), aligned(1), may_alias));
+static inline __attribute__((always_inline)) void copy_lanes(void *to, const void *from, size_t bytes)
+{
+    const char *x = from;
+    for (size_t k = 0; k < bytes; k += sizeof(line)) {
+        __asm__("" : "+r"(x));
+        *(line *)((char *)to + k) = *(const line *)(x + k);
+    }
+}
+
 /* Element type S(T, U), U the type of its arithmetic, under one combiner. */
 #define COMBINER(name, s, T, U, op)                                                                                    \
     static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
@@ -179,15 +191,26 @@ static inline void fetch(const void *at, int64_t ahead, size_t bytes)
     static inline                                                                                                      \
         __attribute__((always_inline)) void name##_fold_##s(int64_t n, T *lane, const T *x, int64_t ahead, int until)  \
     {                                                                                                                  \
-        memcpy(lane, x, sizeof(T) * LANES);                                                                            \
+        copy_lanes(lane, x, sizeof(T) * LANES);                                                                        \
         int64_t i = LANES;                                                                                             \
         for (; i + LANES <= n; i += LANES) {                                                                           \
             fetch(x + i, ahead, LANES * sizeof(T));                                                                    \
             for (int j = 0; j < LANES; j++)                                                                            \
                 lane[j] = op(T, U, lane[j], x[i + j]);                                                                 \
         }                                                                                                              \
-        for (int j = 0; j < n - i; j++)                                                                                \
-            lane[j] = op(T, U, lane[j], x[i + j]);                                                                     \
+        int rest = (int)(n - i), done = 0;                                                                             \
+        for (; done + OLY_FOLDED <= rest; done += OLY_FOLDED)                                                          \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                lane[done + j] = op(T, U, lane[done + j], x[i + done + j]);                                            \
+        if (done < rest) { /* three loops that compilers vectorise with masks */                                       \
+            T last[OLY_FOLDED];                                                                                        \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                last[j] = j < rest - done ? x[i + done + j] : 0;                                                       \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                last[j] = op(T, U, lane[done + j], last[j]);                                                           \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                lane[done + j] = j < rest - done ? last[j] : lane[done + j];                                           \
+        }                                                                                                              \
         for (int half = LANES / 2; half >= until; half /= 2)                                                           \
             for (int j = 0; j < half; j++)                                                                             \
                 lane[j] = op(T, U, lane[j], lane[j + half]);                                                           \

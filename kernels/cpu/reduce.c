@@ -12,6 +12,7 @@
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
 #include "reduce_computed.h"
+#include "cpu/box_dimensions.h"
 #include "cpu/transpose.h"
 #include <string.h>
 
@@ -19,10 +20,11 @@
 #define ROOM         65536 /* bytes for the levels of a tree over rows */
 #define BLOCK        4096  /* elements of a run combined at once */
 #define AHEAD        4096  /* bytes fetched in front of what is read in memory: processors guess only within a page */
-#define SHORT        16    /* elements of rows that are copied several at a time */
 #define FEW_COLUMNS  4     /* fewer are not transposed */
 #define SMALL        64    /* fewer elements: one after the other */
 #define LEVELS       44
+#define SHORT_RUN    1024  /* elements of runs that are reduced together with others */
+#define PLACE        2048  /* bytes of results that are reduced so at once: a tree of them has ROOM for 32 levels */
 #define ROWS         32768 /* the same, of rows, if there are eight */
 #define LONG         2048  /* bytes of a row: some are fetched while others are computed */
 #define FEW          256   /* rows of which all are computed at once */
@@ -30,12 +32,6 @@
 #define NARROW_ROW   24    /* elements of rows for each of which a call would take longer than the elements */
 #define NARROW_BYTES 16384 /* of such rows at a time */
 #define FEWEST       8 /* adjacent results that are computed from where they are: fewer are copied, many at a time */
-
-/* Some dimensions of the box, merged where they are evenly spaced. */
-typedef struct dims {
-    int rank;
-    int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
-} dims;
 
 typedef struct reduction {
     dims kept, outer, run;
@@ -57,54 +53,7 @@ typedef struct reduction {
     const oly_reduce_task *task;
 } reduction;
 
-/* -- dimensions ----------------------------------------------------------------------------------------------------- */
-
-static void add_dimension(dims *d, int64_t extent, int64_t stride)
-{
-    if (d->rank > 0 && d->stride[d->rank - 1] == stride * extent) {
-        d->extent[d->rank - 1] *= extent;
-        d->stride[d->rank - 1] = stride;
-        return;
-    }
-    d->extent[d->rank] = extent;
-    d->stride[d->rank++] = stride;
-}
-
-static int64_t offset_at(const dims *d, int64_t index)
-{
-    int64_t offset = 0;
-    for (int i = d->rank - 1; i > 0; i--) {
-        offset += index % d->extent[i] * d->stride[i];
-        index /= d->extent[i];
-    }
-    return d->rank > 0 ? offset + index * d->stride[0] : 0;
-}
-/* How many elements from `index` on are evenly spaced, at most `most`. */
-static int64_t even_length(const dims *d, int64_t index, int64_t most)
-{
-    if (d->rank == 0)
-        return 1;
-    int64_t rest = d->extent[d->rank - 1];
-    if (d->rank > 1)
-        index %= rest;
-    rest -= index;
-    return rest < most ? rest : most;
-}
-static int64_t last_stride(const dims *d)
-{
-    return d->rank > 0 ? d->stride[d->rank - 1] : 0;
-}
-
-/* How many whole rows of the last dimension there are from `index` on, evenly spaced, if it is short and they are several; else 0. */
-static int64_t short_rows(const dims *d, int64_t index, int64_t n)
-{
-    if (d->rank < 2 || d->extent[d->rank - 1] > SHORT || index % d->extent[d->rank - 1] != 0)
-        return 0;
-    int64_t all = d->extent[d->rank - 2], rows = n / d->extent[d->rank - 1];
-    int64_t rest = all - index / d->extent[d->rank - 1] % all;
-    rows = rows < rest ? rows : rest;
-    return rows > 1 ? rows : 0;
-}
+/* -- copies ---------------------------------------------------------------------------------------------------------- */
 
 /* Copies elements [begin, begin + n) of the dimensions, from `base`, to dense memory. */
 static void gather_dims(const reduction *r, const dims *d, const char *base, int64_t begin, int64_t n, char *out)
@@ -238,12 +187,15 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
         T turned[(together)*APART] __attribute__((aligned(64)));                                                       \
         int64_t between = last_stride(&r->kept);                                                                       \
         for (int64_t first = 0; first < w->n; first += TURNED) {                                                       \
-            int64_t m = w->n - first < TURNED ? w->n - first : TURNED;                                                 \
-            const T *from = (const T *)r->in + offset_at(&r->kept, w->first + first);                                  \
+            int64_t m = w->n - first < TURNED ? w->n - first : TURNED, begin = w->first + first;                       \
             char *so_far = out + first * r->bytes;                                                                     \
             for (int64_t k = 0; k < n; k += (together)) {                                                              \
                 int64_t columns = n - k < (together) ? n - k : (together);                                             \
-                transpose_w##size((int)m, (int)columns, turned, APART, from + k, between);                             \
+                for (int64_t i = 0, even; i < m; i += even) {                                                          \
+                    const T *from = (const T *)r->in + offset_at(&r->kept, begin + i);                                 \
+                    even = even_length(&r->kept, begin + i, m - i);                                                    \
+                    transpose_w##size((int)even, (int)columns, turned + i, APART, from + k, between);                  \
+                }                                                                                                      \
                 if (k == 0)                                                                                            \
                     memcpy(so_far, turned, (size_t)(m * r->bytes));                                                    \
                 for (int64_t c = k == 0; c < columns; c++)                                                             \
@@ -258,8 +210,8 @@ static bool is_columns(const reduction *r, const dims *sequence, const row *w)
 {
     bool several =
         r->bytes == 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* strided copies are as fast */
-    return several && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
-           even_length(&r->kept, w->first, w->n) == w->n;
+    return several && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 && r->kept.rank > 0 &&
+           (r->kept.extent[r->kept.rank - 1] >= FEWEST || even_length(&r->kept, w->first, w->n) == w->n);
 }
 
 /* Rows of an operand that is computed: some of the sequence, for the results of w. */
@@ -609,6 +561,47 @@ static void reduce_each(const reduction *r, int64_t kept_begin, int64_t kept_end
         reduce_one(r, kept, outer_begin, outer_end, begin, end, out);
 }
 
+/* -- short runs ------------------------------------------------------------------------------------------------------ */
+
+/* Several short runs of each result: first every run to one element, as if those were the results, then these elements as rows. kept_n
+ * results from `first` on, which are evenly spaced, and whose elements are few enough for a leaf of PLACE bytes. */
+static void reduce_short_runs(const reduction *r, int64_t first, int64_t kept_n, int64_t outer_begin, int64_t outer_end,
+                              char *out)
+{
+    char elements[ROOM] __attribute__((aligned(64))), level[ROOM] __attribute__((aligned(64)));
+    reduction runs = *r, rows = *r;
+    runs.in = r->in + offset_at(&r->kept, first) * r->in_bytes;
+    runs.kept = r->outer;
+    if (kept_n > 1)
+        add_dimension(&runs.kept, kept_n, last_stride(&r->kept));
+    runs.outer.rank = 0;
+    runs.shape.outer = runs.shape.parts = 1;
+    runs.out_bytes = r->bytes;
+    runs.narrow = rows.narrow = NULL;
+    rows.widen = NULL;
+    rows.in = elements;
+    rows.in_bytes = r->bytes;
+    rows.gather = OLY_ISA_NAME(oly_convert).gather[r->bytes];
+    rows.kept = (dims){1, {kept_n}, {1}};
+    const row all = {0, kept_n, true};
+    counter c = {0, kept_n, level};
+    int64_t most = 1; /* a power of two: a leaf of the same tree */
+    while (2 * most * kept_n * r->bytes <= ROOM)
+        most *= 2;
+    for (int64_t at = outer_begin; at < outer_end; at += most) {
+        int64_t n = outer_end - at < most ? outer_end - at : most;
+        dims sequence = {1, {n}, {kept_n}};
+        if (r->shape.run < SMALL)
+            reduce_small(&runs, &runs.run, at * kept_n, (at + n) * kept_n, elements);
+        else
+            reduce_each(&runs, at * kept_n, (at + n) * kept_n, 0, 1, 0, r->shape.run, elements);
+        tree_of_rows(&rows, &sequence, &all, 0, n, leaf_place(r, &c));
+        count_leaf(r, &c);
+    }
+    count_end(r, &c);
+    put(r, kept_n, out, level);
+}
+
 /* Results [kept_begin, kept_end) from part `part` of the reduced elements. */
 static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int part,
                          char *out)
@@ -628,6 +621,12 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
         reduce_rows(r, sequence, kept_begin, kept_end, outer_begin, outer_end, out);
     else if (s->outer * s->run < SMALL)
         reduce_small(r, sequence, kept_begin, kept_end, out);
+    else if (!r->source && outer_end - outer_begin > 1 && s->run <= SHORT_RUN)
+        for (int64_t first = kept_begin, n; first < kept_end; first += n) {
+            n = even_length(&r->kept, first, kept_end - first);
+            n = n < PLACE / r->bytes ? n : PLACE / r->bytes;
+            reduce_short_runs(r, first, n, outer_begin, outer_end, out + (first - kept_begin) * r->out_bytes);
+        }
     else
         reduce_each(r, kept_begin, kept_end, outer_begin, outer_end, begin, end, out);
 }
