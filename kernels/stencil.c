@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SHORT_TOGETHER = 4096 }; /* bytes of slabs with short rows that are swept together, about */
+
 static const oly_stencil_table *table = &oly_stencil_table_base;
 
 void oly_stencil_choose(const char *isa)
@@ -252,6 +254,44 @@ int oly_stencil_outer(const oly_stencil_share *t, int k)
     return 0;
 }
 
+/* -- short rows: cpu/stencil_short.c ------------------------------------------------------------------------------- */
+
+/* The longest rows for it: of shorter ones, some of the strip layout would be padding. */
+static int64_t short_row(int bytes, int vector_bytes)
+{
+    int64_t lanes = vector_bytes / bytes;
+    return lanes * oly_larger(lanes, OLY_STENCIL_GHOSTS);
+}
+
+static int64_t short_slab(const int64_t window[3])
+{
+    return window[1] * ((window[2] + OLY_STENCIL_LANES - 1) / OLY_STENCIL_LANES * OLY_STENCIL_LANES);
+}
+
+/* How many slabs the front is behind itself after a step. */
+static int64_t behind_of(const shape *a)
+{
+    return oly_larger(a->below[0], a->above[0]);
+}
+
+/* Slabs that are swept together, and those of which values are held: all, where they are rows, since those are swept as one line. */
+static int64_t short_together(const shape *a, const int64_t window[3])
+{
+    return SHORT_TOGETHER / (short_slab(window) * a->bytes) + 1;
+}
+static int64_t short_slots(const shape *a, const int64_t window[3], int steps)
+{
+    int64_t live = (int64_t)(steps + 2) * behind_of(a) + short_together(a, window);
+    return a->rank < 3 ? window[0] : oly_smaller(window[0], live);
+}
+
+/* Elements of both copies of a tile whose window is at most this one. */
+static int64_t short_elements(const shape *a, const int64_t window[3], int steps)
+{
+    int64_t live = ((int64_t)(steps + 2) * behind_of(a) + 1) * short_slab(window) + SHORT_TOGETHER;
+    return 2 * ((a->rank < 3 ? window[0] * short_slab(window) : live) + 2 * OLY_STENCIL_LANES);
+}
+
 /* Slabs that are live at a time, and the bytes that a tile with a window of this many rows and columns needs. */
 static int64_t slots_of(const shape *a, int steps, int block)
 {
@@ -272,7 +312,10 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
     /* the maximum of lanes, ghosts and padding: cpu/stencil_strip.h, cpu/stencil_wave_real.h */
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);
     int64_t fixed = oly_larger(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
-    return (size_t)((row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed) * a.bytes + 64);
+    int64_t elements = row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed;
+    window[2] = oly_smaller(window[2], short_row(a.bytes, OLY_STENCIL_LANES * 4)); /* parts at a border may be */
+    elements = oly_larger(elements, short_elements(&a, window, steps));
+    return (size_t)(elements * a.bytes + 64);
 }
 
 /* Finds whether products are exact and shared (see cpu/stencil_1d.c): coefficients are powers of two, at most 1, those of
@@ -395,5 +438,16 @@ void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps
     t.source = source_at(&p, &t, t.window_lo);
     t.destination = destination_at(&p, &t, t.update_lo);
     t.scratch = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    (a.is_line ? table->line : table->wave)[s->dtype == OLY_FLOAT64](&t);
+    bool is_double = s->dtype == OLY_FLOAT64;
+    int64_t window[3];
+    for (int d = 0; d < 3; d++)
+        window[d] = t.window_hi[d] - t.window_lo[d];
+    if (window[2] <= short_row(a.bytes, table->vector_bytes)) {
+        t.behind = behind_of(&a);
+        t.together = short_together(&a, window);
+        t.slots = short_slots(&a, window, steps);
+        table->short_rows[is_double](&t);
+        return;
+    }
+    (a.is_line ? table->line : table->wave)[is_double](&t);
 }

@@ -20,7 +20,8 @@ typedef struct oly_stencil_tile {
     void *scratch;      /* aligned to 64 bytes */
     int shift, block;   /* see cpu/stencil_wave.c: slots between time steps, slabs swept together */
     int64_t slots;
-    double side, ratio; /* coefficient of the other taps, middle / side, where products are exact and shared
+    int64_t together, behind; /* see cpu/stencil_short.c: slabs swept together, slabs between levels */
+    double side, ratio;       /* coefficient of the other taps, middle / side, where products are exact and shared
                          * (cpu/stencil_1d.c); 0 elsewhere */
 } oly_stencil_tile;
 
@@ -31,8 +32,10 @@ typedef void oly_stencil_taps_kernel(int n_taps, const double *coefficient, cons
                                      int64_t n);
 
 typedef struct oly_stencil_table {
-    oly_stencil_kernel *line[2]; /* float32, float64: one dimension, three neighbouring taps */
-    oly_stencil_kernel *wave[2]; /* anything else */
+    oly_stencil_kernel *line[2];       /* float32, float64: one dimension, three neighbouring taps */
+    oly_stencil_kernel *wave[2];       /* anything else */
+    oly_stencil_kernel *short_rows[2]; /* the same, where rows are short */
+    int vector_bytes;
     oly_stencil_taps_kernel *taps[2];
 } oly_stencil_table;
 

@@ -28,6 +28,7 @@
  * instead of as one piece, eight slabs at a time. */
 #include "stencil_table.h"
 #include "stencil_2d.h"
+#include "stencil_levels.h"
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,13 @@ static bool is_shared_cross(const oly_stencil_tile *t)
 #define PASTE(a, b)  PASTE_(a, b)
 
 oly_stencil_kernel PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA);
+oly_stencil_kernel PASTE(oly_stencil_short_f32_, OLY_ISA), PASTE(oly_stencil_short_f64_, OLY_ISA);
 oly_stencil_taps_kernel PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
 
 const oly_stencil_table PASTE(oly_stencil_table_, OLY_ISA) = {
     .line = {PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA)},
     .wave = {compute_f32, compute_f64},
+    .short_rows = {PASTE(oly_stencil_short_f32_, OLY_ISA), PASTE(oly_stencil_short_f64_, OLY_ISA)},
+    .vector_bytes = STENCIL_VECTOR_BYTES,
     .taps = {PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA)},
 };

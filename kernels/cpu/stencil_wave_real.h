@@ -118,29 +118,6 @@ static void NAME(sweep)(const V *const *in, const V *c, V *out, int64_t n, int n
 
 /* -- one level ---------------------------------------------------------------------------------------------------- */
 
-/* The part of dimension d that a level must have, and the part of it that is computed: the update region extended by
- * the reach of the remaining steps. */
-static inline int64_t NAME(known_lo)(const oly_stencil_tile *t, int d, int level)
-{
-    int64_t lo = t->update_lo[d] - (int64_t)(t->steps - level) * t->below[d];
-    return lo > t->window_lo[d] ? lo : t->window_lo[d];
-}
-static inline int64_t NAME(known_hi)(const oly_stencil_tile *t, int d, int level)
-{
-    int64_t hi = t->update_hi[d] + (int64_t)(t->steps - level) * t->above[d];
-    return hi < t->window_hi[d] ? hi : t->window_hi[d];
-}
-static inline int64_t NAME(swept_lo)(const oly_stencil_tile *t, int d, int level)
-{
-    int64_t lo = NAME(known_lo)(t, d, level);
-    return lo > t->fixed_lo[d] ? lo : t->fixed_lo[d];
-}
-static inline int64_t NAME(swept_hi)(const oly_stencil_tile *t, int d, int level)
-{
-    int64_t hi = NAME(known_hi)(t, d, level);
-    return hi < t->fixed_hi[d] ? hi : t->fixed_hi[d];
-}
-
 /* Copies rows [lo, hi) of slab y from the level before. */
 static void NAME(carry_rows)(const NAME(wave) * w, int64_t y, int level, int64_t lo, int64_t hi)
 {
@@ -214,9 +191,9 @@ static void NAME(sweep_slabs)(const NAME(wave) * w, int64_t y, int64_t n, int le
 static void NAME(make_level)(const NAME(wave) * w, int level, int64_t begin, int64_t end)
 {
     const oly_stencil_tile *t = w->tile;
-    int64_t slab_lo = NAME(swept_lo)(t, 0, level), slab_hi = NAME(swept_hi)(t, 0, level);
-    int64_t first = t->window_lo[1], lo = NAME(swept_lo)(t, 1, level) - first, hi = NAME(swept_hi)(t, 1, level) - first;
-    int64_t known_lo = NAME(known_lo)(t, 1, level) - first, known_hi = NAME(known_hi)(t, 1, level) - first;
+    int64_t slab_lo = level_swept_lo(t, 0, level), slab_hi = level_swept_hi(t, 0, level);
+    int64_t first = t->window_lo[1], lo = level_swept_lo(t, 1, level) - first, hi = level_swept_hi(t, 1, level) - first;
+    int64_t known_lo = level_known_lo(t, 1, level) - first, known_hi = level_known_hi(t, 1, level) - first;
     for (int64_t y = begin; y < end;) {
         if (y < slab_lo || y >= slab_hi) {
             NAME(carry_rows)(w, y++, level, known_lo, known_hi);
@@ -311,7 +288,7 @@ static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
             NAME(bring_in)(&wave, y);
         for (int s = 1; s <= t->steps; s++) {
             int64_t begin = front - (int64_t)s * t->above[0], end = begin + t->block;
-            int64_t lo = NAME(known_lo)(t, 0, s), hi = NAME(known_hi)(t, 0, s);
+            int64_t lo = level_known_lo(t, 0, s), hi = level_known_hi(t, 0, s);
             NAME(make_level)(&wave, s, begin < lo ? lo : begin, end > hi ? hi : end);
         }
         if (shared && fetestexcept(FE_UNDERFLOW))

@@ -277,7 +277,7 @@ static bool use(const char *isa)
     return has;
 }
 
-static void random_problem(problem *p, int rank, int64_t most)
+static void random_problem_of(problem *p, int rank, const int64_t *extent)
 {
     static const double sides[] = {0.25, 0.125, -0.5, 0.3, 2.0};
     static const double middles[] = {0.5, 1.0, -1.0, 0.1, 0.0625};
@@ -288,10 +288,15 @@ static void random_problem(problem *p, int rank, int64_t most)
         random_taps(&p->stencil, rank, dtype, (int)random_between(1, random_between(1, OLY_STENCIL_TAPS)),
                     (int)random_between(0, 4));
     p->steps = (int)random_between(1, random_between(1, rank == 1 ? 40 : rank == 2 ? 20 : 8));
+    random_field(p, extent);
+}
+
+static void random_problem(problem *p, int rank, int64_t most)
+{
     int64_t extent[3];
     for (int d = 0; d < rank; d++)
         extent[d] = random_between(0, random_between(1, most));
-    random_field(p, extent);
+    random_problem_of(p, rank, extent);
 }
 
 static void random_problems(int rank, int count, int64_t most)
@@ -323,6 +328,23 @@ static void three_dimensions_give_the_bits_of_the_plain_loop(void **context)
     (void)context;
     random_problems(3, 60, 12);
     random_problems(3, 3, 60);
+}
+
+/* Short rows, which have a kernel of their own, of many slabs, and long rows, which have not. */
+static void short_and_long_rows_give_the_bits_of_the_plain_loop(void **context)
+{
+    static const int64_t most[][3] = {{900, 20, 1}, {900, 90, 1}, {9, 700, 1}, {200, 9, 12}, {90, 30, 20}, {9, 9, 400}};
+    (void)context;
+    for (size_t i = 0; i < COUNT(isas); i++)
+        for (int k = 0; k < 36 && use(isas[i]); k++) {
+            const int64_t *m = most[k % 6];
+            int64_t extent[3];
+            for (int d = 0; d < 3; d++)
+                extent[d] = random_between(1 + m[d] / 2, m[d]);
+            problem p;
+            random_problem_of(&p, k % 6 < 3 ? 2 : 3, extent);
+            solve(&p, 1);
+        }
 }
 
 /* Large enough for several tiles in each dimension, with forty steps where that is affordable. */
@@ -438,6 +460,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_dimension_gives_the_bits_of_the_plain_loop),
     cmocka_unit_test(two_dimensions_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(three_dimensions_give_the_bits_of_the_plain_loop),
+    cmocka_unit_test(short_and_long_rows_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(many_tiles_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(the_smallest_numbers_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(rows_of_several_fields_give_the_bits_of_the_plain_loop),
