@@ -2,6 +2,7 @@
 /* Sliding windows whose elements are combined: sum, product, largest, smallest. Compiled once per instruction set;
  * gives oly_window_run_<isa>, called through local.c. Elements are combined in the order of the window. */
 #include "cpu/window_line.h"
+#include "core/min_max.h"
 
 enum { STRIP = 256 };
 
@@ -56,13 +57,14 @@ static void run_strips(const windowed *w, const char *x, int64_t first, int64_t 
 
 /* -- windows that are read where they are ----------------------------------------------------------------------------------------- */
 
-enum { FEWEST_CHANNELS = 4, FEWEST_PLACES = 8, ROW_BYTES = 16384 };
+enum { FEWEST_CHANNELS = 2, FEWEST_PLACES = 4, ROW_BYTES = 16384, MANY_CHANNELS = 8, WHOLE = 16 };
 
-/* How the rows of the last dimensions are combined: both by the combiners for rows, which take all elements of a row of the window. */
+/* How the rows of the last dimensions are combined: both by the combiners for rows, which take all elements of a row of the window; next to
+ * padding from a copy of what they read. */
 typedef enum way {
     BY_STRIPS, /* they are not */
     BY_CHANNEL, /* the window has one element of the last dimension, as of channels that come last: all of a place's together */
-    BY_PLACE /* the window slides along the last dimension: next to padding a copy of what it reads */
+    BY_PLACE /* the window slides along the last dimension */
 } way;
 
 static bool are_channels(const oly_slide *s)
@@ -79,6 +81,17 @@ static int64_t width_of(const oly_slide *s, int d)
     return (s->extent[d] - 1) * s->stride[d] + (s->size[d] - 1) * s->dilation[d] + 1;
 }
 
+/* Elements that the positions of dimension d read, sorted by what they leave when divided by the stride, so that those of each tap are
+ * adjacent: how many for each remainder, and more, so that whole vectors are combined. */
+static int64_t whole_vectors(int64_t n)
+{
+    return (n + WHOLE - 1) / WHOLE * WHOLE;
+}
+static int64_t of_remainder(const oly_slide *s, int d, int64_t each)
+{
+    return (s->size[d] - 1) / s->stride[d] * each + whole_vectors(s->extent[d] * each);
+}
+
 static way way_of(const windowed *w)
 {
     const oly_slide *s = &w->s;
@@ -89,50 +102,13 @@ static way way_of(const windowed *w)
         plain = plain && s->base_dilation[d] == 1;
     if (!plain)
         return BY_STRIPS;
-    if (are_channels(s))
-        return BY_CHANNEL;
-    return s->stride[last] == 1 && s->extent[last] >= FEWEST_PLACES && width_of(s, last) * w->bytes <= ROW_BYTES
-               ? BY_PLACE
-               : BY_STRIPS;
-}
-
-/* Do all taps of positions [place, place + n) of dimension d read elements of the operand's part? *offset: the first one's is added. */
-static bool all_inside(const oly_slide *s, int d, int64_t place, int64_t n, int64_t *offset)
-{
-    const int64_t at = (s->origin[d] + place) * s->stride[d] - s->lo[d];
-    *offset += (at - s->begin[d]) * s->step[d];
-    return at >= s->begin[d] && at + (n - 1) * s->stride[d] + (s->size[d] - 1) * s->dilation[d] < s->end[d];
-}
-
-/* Row `number` of the places before the channels. Next to padding by strips. */
-static void run_channels(const windowed *w, const char *x, int64_t number, char *to)
-{
-    const oly_slide *s = &w->s;
-    const int row = s->rank - 2;
-    const int64_t channels = s->extent[row + 1], places = s->extent[row];
-    int64_t place[OLY_MAX_WINDOW] = {0}, tap[OLY_MAX_WINDOW] = {0}, rows = 1, rest = number,
-            offset = s->origin[row + 1] - s->begin[row + 1];
-    bool inside = x != NULL;
-    for (int d = row - 1; d >= 0; d--) {
-        place[d] = rest % s->extent[d];
-        rest /= s->extent[d];
-        rows *= s->size[d];
-        inside = all_inside(s, d, place[d], 1, &offset) && inside;
-    }
-    if (!all_inside(s, row, 0, places, &offset) || !inside) {
-        run_strips(w, x, number * places * channels, places * channels, to);
-        return;
-    }
-    for (int64_t k = 0; k < rows; k++) {
-        int64_t from = offset;
-        for (int d = 0; d < row; d++)
-            from += tap[d] * s->dilation[d] * s->step[d];
-        OLY_ISA_NAME(oly_combiners)
-            .rows[w->combiner][w->t->out.dtype](channels, s->size[row], places, to, x + from * w->bytes,
-                                                s->dilation[row] * s->step[row], s->stride[row] * s->step[row], k > 0);
-        for (int d = row - 1; d >= 0 && ++tap[d] == s->size[d]; d--)
-            tap[d] = 0;
-    }
+    const bool channels = are_channels(s);
+    const int along = channels ? last - 1 : last;
+    const int64_t each = channels ? s->extent[last] : 1, sorted = oly_smaller(s->stride[along], s->size[along]);
+    const int64_t most = oly_larger(width_of(s, along) * each, sorted * of_remainder(s, along, each)) * w->bytes;
+    if (most > ROW_BYTES || (!channels && s->extent[last] < FEWEST_PLACES))
+        return BY_STRIPS;
+    return channels ? BY_CHANNEL : BY_PLACE;
 }
 
 static void fill_identity(const windowed *w, int64_t n, char *to)
@@ -141,50 +117,104 @@ static void fill_identity(const windowed *w, int64_t n, char *to)
         OLY_ISA_NAME(oly_convert).fill[w->bytes](n, to, &w->identity);
 }
 
-/* What the positions of a row read of the operand's row at `offset` (false: padding), side by side. */
-static const char *row_read(const windowed *w, const char *x, bool seen, int64_t offset, char *room)
+/* What a row of positions, which lie along dimension d, reads of the operand's row at x (NULL: padding): `each` elements of an index, side by
+ * side. *step: of an index, in elements. */
+static const char *row_read(const windowed *w, int d, int64_t each, const char *x, char *room, int64_t *step)
 {
     const oly_slide *s = &w->s;
-    const int last = s->rank - 1;
-    const int64_t n = width_of(s, last), at = s->origin[last] * s->stride[last] - s->lo[last];
-    const int64_t from = seen ? oly_slide_until(at, 1, s->begin[last], n) : n;
-    const int64_t to = seen ? oly_slide_until(at, 1, s->end[last], n) : n;
-    const char *row = seen ? x + (offset + at - s->begin[last]) * w->bytes : NULL;
+    const int64_t n = width_of(s, d), at = s->origin[d] * s->stride[d] - s->lo[d], bytes = each * w->bytes;
+    const int64_t from = x ? oly_slide_until(at, 1, s->begin[d], n) : n,
+                  to = x ? oly_slide_until(at, 1, s->end[d], n) : n;
+    const char *row = x ? x + (at - s->begin[d]) * s->step[d] * w->bytes : NULL;
+    *step = s->step[d];
     if (from == 0 && to == n)
         return row;
-    fill_identity(w, from, room);
-    if (to > from)
-        memcpy(room + from * w->bytes, row + from * w->bytes, (size_t)((to - from) * w->bytes));
-    fill_identity(w, n - (to > from ? to : from), room + (to > from ? to : from) * w->bytes);
+    fill_identity(w, from * each, room);
+    if (to > from && s->step[d] == each)
+        memcpy(room + from * bytes, row + from * bytes, (size_t)((to - from) * bytes));
+    else
+        for (int64_t k = from; k < to; k++)
+            memcpy(room + k * bytes, row + k * s->step[d] * w->bytes, (size_t)bytes);
+    fill_identity(w, (n - (to > from ? to : from)) * each, room + (to > from ? to : from) * bytes);
+    *step = each;
     return room;
 }
 
-/* Row `number` of the result. */
-static void run_places(const windowed *w, const char *x, int64_t number, char *to)
+static bool by_remainders(const oly_slide *s, int d, int64_t each)
+{
+    return s->dilation[d] == 1 && each < MANY_CHANNELS && each * s->stride[d] > 1;
+}
+
+/* One row of the window, combined with `to` (later) or written there, in whole vectors; `each` elements of an index of x, which are `step`
+ * elements apart. */
+static void combine_sorted(const windowed *w, int d, int64_t each, const char *x, int64_t step, bool later, char *to)
 {
     const oly_slide *s = &w->s;
-    const int last = s->rank - 1;
-    int64_t first[OLY_MAX_WINDOW], tap[OLY_MAX_WINDOW] = {0}, rows = 1, rest = number;
+    const int64_t stride = s->stride[d], size = s->size[d], n = whole_vectors(s->extent[d] * each);
+    const int64_t apart = of_remainder(s, d, each), by = stride * step;
     char room[ROW_BYTES] __attribute__((aligned(64)));
-    for (int d = last - 1; d >= 0; d--) {
-        first[d] = (s->origin[d] + rest % s->extent[d]) * s->stride[d] - s->lo[d];
-        rest /= s->extent[d];
-        rows *= s->size[d];
+    for (int64_t r = 0; r < stride && r < size; r++) {
+        const int64_t count = s->extent[d] + (size - 1 - r) / stride;
+        char *row = room + r * apart * w->bytes;
+        OLY_ISA_NAME(oly_convert)
+            .gather[w->bytes](each == 1 ? 1 : count, each == 1 ? count : each, row, x + r * step * w->bytes,
+                              each == 1 ? 0 : by, each == 1 ? by : 1);
+        fill_identity(w, apart - count * each, row + count * each * w->bytes);
+    }
+    for (int64_t k = 0; k < size; k++) {
+        const char *from = room + (k % stride * apart + k / stride * each) * w->bytes;
+        if (k == 0 && !later)
+            memcpy(to, from, (size_t)(n * w->bytes));
+        else
+            OLY_ISA_NAME(oly_combiners).pair[w->combiner][w->t->out.dtype](n, to, to, from);
+    }
+}
+
+/* Row `number` of positions along dimension d, with `each` elements, the channels, of each. */
+static void run_row(const windowed *w, int d, int64_t each, const char *x, int64_t number, char *to)
+{
+    const oly_slide *s = &w->s;
+    int64_t first[OLY_MAX_WINDOW], tap[OLY_MAX_WINDOW] = {0}, rows = 1, rest = number;
+    char room[ROW_BYTES] __attribute__((aligned(64))), whole[ROW_BYTES] __attribute__((aligned(64)));
+    const bool sorted = by_remainders(s, d, each);
+    for (int o = d - 1; o >= 0; o--) {
+        first[o] = (s->origin[o] + rest % s->extent[o]) * s->stride[o] - s->lo[o];
+        rest /= s->extent[o];
+        rows *= s->size[o];
     }
     for (int64_t k = 0; k < rows; k++) {
-        int64_t offset = 0;
+        int64_t offset = 0, step;
         bool seen = x != NULL;
-        for (int d = 0; d < last; d++) {
-            const int64_t at = first[d] + tap[d] * s->dilation[d];
-            seen = seen && at >= s->begin[d] && at < s->end[d];
-            offset += (at - s->begin[d]) * s->step[d];
+        for (int o = 0; o < d; o++) {
+            const int64_t at = first[o] + tap[o] * s->dilation[o];
+            seen = seen && at >= s->begin[o] && at < s->end[o];
+            offset += (at - s->begin[o]) * s->step[o];
         }
-        OLY_ISA_NAME(oly_combiners)
-            .rows[w->combiner][w->t->out.dtype](1, s->size[last], s->extent[last], to,
-                                                row_read(w, x, seen, offset, room), s->dilation[last], 1, k > 0);
-        for (int d = last - 1; d >= 0 && ++tap[d] == s->size[d]; d--)
-            tap[d] = 0;
+        const char *row = row_read(w, d, each, seen ? x + offset * w->bytes : NULL, room, &step);
+        if (sorted)
+            combine_sorted(w, d, each, row, step, k > 0, whole);
+        else
+            OLY_ISA_NAME(oly_combiners)
+                .rows[w->combiner][w->t->out.dtype](each, s->size[d], s->extent[d], to, row, s->dilation[d] * step,
+                                                    s->stride[d] * step, k > 0);
+        for (int o = d - 1; o >= 0 && ++tap[o] == s->size[o]; o--)
+            tap[o] = 0;
     }
+    if (sorted)
+        memcpy(to, whole, (size_t)(s->extent[d] * each * w->bytes));
+}
+
+/* Without last dimensions of one position and one tap, in the operand: x is that element. */
+static const char *without_single(oly_slide *s, const char *x, int bytes)
+{
+    for (int last = s->rank - 1; last > 0 && s->extent[last] == 1 && s->size[last] == 1; last--) {
+        const int64_t at = s->origin[last] * s->stride[last] - s->lo[last];
+        if (s->base_dilation[last] != 1 || at < s->begin[last] || at >= s->end[last])
+            break;
+        x = x ? x + (at - s->begin[last]) * s->step[last] * bytes : NULL;
+        s->rank--;
+    }
+    return x;
 }
 
 void OLY_ISA_NAME(oly_window_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
@@ -196,9 +226,11 @@ void OLY_ISA_NAME(oly_window_run)(const oly_local_task *t, const void *const *in
                   .s = oly_slide_of(t),
                   .combiner = combiners[t->op - OLY_LOCAL_WINDOW_SUM],
                   .bytes = oly_element_bytes[t->out.dtype]};
-    const int outer = t->out.rank - (int)t->window->rank, last = w.s.rank - 1;
+    const int outer = t->out.rank - (int)t->window->rank;
     if (w.s.places == 0)
         return;
+    const char *base = without_single(&w.s, in[0], w.bytes);
+    const int last = w.s.rank - 1;
     oly_combine_identity(w.combiner, t->out.dtype, &w.identity, 1);
     int64_t lines = 1;
     for (int d = 0; d < outer; d++)
@@ -215,12 +247,15 @@ void OLY_ISA_NAME(oly_window_run)(const oly_local_task *t, const void *const *in
     for (int64_t k = lines * pieces * chunk / n_chunks; k < lines * pieces * (chunk + 1) / n_chunks; k++) {
         const int64_t number = k / pieces, piece = k % pieces, first = piece * row;
         char *to = (char *)out + (number * w.s.places + first) * w.bytes;
-        const char *x = in[0];
+        const char *x = base;
         if (x)
             x += oly_local_offset(outer, t->out.extent, t->in[0].stride, -1, number) * w.bytes;
         switch (by) {
-        case BY_CHANNEL: run_channels(&w, x, piece, to); break;
-        case BY_PLACE: run_places(&w, x, piece, to); break;
+        case BY_CHANNEL:
+            run_row(&w, last - 1, w.s.extent[last], x ? x + (w.s.origin[last] - w.s.begin[last]) * w.bytes : NULL,
+                    piece, to);
+            break;
+        case BY_PLACE: run_row(&w, last, 1, x, piece, to); break;
         default: run_strips(&w, x, first, w.s.places - first < row ? w.s.places - first : row, to);
         }
     }

@@ -8,7 +8,7 @@
 #include <olympus.h>
 #include <string.h>
 
-enum { CONVOLUTIONS = 100, WINDOWS = 250, MOST = 1 << 18 };
+enum { CONVOLUTIONS = 100, WINDOWS = 400, MOST = 1 << 18 };
 static uint64_t seed;
 static double image[MOST], kernels[MOST], right[MOST], got[MOST];
 
@@ -184,6 +184,8 @@ static void check_window(convolution *c, oly_mesh mesh)
     oly_sharding s = mesh ? oly_named(mesh, specs[draw(4)]) : NULL;
     const int first = c->last ? 1 : 2;
     c->groups = 1;
+    if (draw(2)) /* few channels are combined otherwise */
+        c->in = 1 + draw(9);
     if (c->batch * c->in * c->places[0] * c->places[1] > MOST)
         return;
     int64_t window[4] = {1, 1, 1, 1}, stride[4] = {1, 1, 1, 1}, apart[4] = {1, 1, 1, 1}, gaps[4] = {1, 1, 1, 1},

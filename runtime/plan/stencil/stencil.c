@@ -145,6 +145,8 @@ static bool match(const oly_node *loop, found *s)
 
 /* -- the plan ------------------------------------------------------------------------------------------------------ */
 
+enum { FEW_STEPS = 8 }; /* per pass, of a small periodic field */
+
 int64_t oly_halo_steps(void)
 {
     return oly_enabled(OLY_OPTIMISATION_TIME_TILING) ? oly_option.halo_steps : 1;
@@ -157,6 +159,10 @@ static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
     for (int d = 0; d < l->rank; d++)
         extent[d] = oly_split_cut(&l->split[d], l->shape[d], 1);
     int64_t suggested = oly_smaller(oly_stencil_steps(&s->stencil, extent), oly_facts_now()->stencil_steps);
+    /* margins of a periodic dimension are only copied: computing mostly margins would take longer */
+    for (int d = 0; d < l->rank; d++)
+        if (s->wraps[d] && l->split[d].parts == 1 && s->stencil.radius[d] > 0)
+            suggested = oly_smaller(suggested, oly_larger(FEW_STEPS, extent[d] / (4 * s->stencil.radius[d])));
     int64_t steps = oly_halo_steps() ? oly_halo_steps() : suggested;
     if (steps > count)
         steps = count;
