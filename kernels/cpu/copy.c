@@ -88,6 +88,13 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
     }
 }
 
+/* Rows of a few elements by loops that know their number: a call for each would take longer. */
+#define FEW_COLUMNS(columns, T)                                                                                        \
+    case columns:                                                                                                      \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            memcpy(to + r * to_row, from + r * from_row, sizeof(T) * (columns));                                       \
+        return;
+
 /* Two dimensions: rows and columns. */
 #define PLANES(size, T)                                                                                                \
     static void row_##size(int64_t n, T *to, int64_t to_stride, const T *from, int64_t from_stride)                    \
@@ -113,6 +120,17 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
                        from_row * (int64_t)sizeof(T));                                                                 \
             return;                                                                                                    \
         }                                                                                                              \
+        if (to_column == 1 && from_column == 1)                                                                        \
+            switch (columns) {                                                                                         \
+                FEW_COLUMNS(2, T)                                                                                      \
+                FEW_COLUMNS(3, T)                                                                                      \
+                FEW_COLUMNS(4, T)                                                                                      \
+                FEW_COLUMNS(5, T)                                                                                      \
+                FEW_COLUMNS(6, T)                                                                                      \
+                FEW_COLUMNS(7, T)                                                                                      \
+                FEW_COLUMNS(8, T)                                                                                      \
+            default: break;                                                                                            \
+            }                                                                                                          \
         for (int64_t r = 0; r < rows; r++)                                                                             \
             row_##size(columns, to + r * to_row, to_column, from + r * from_row, from_column);                         \
     }                                                                                                                  \

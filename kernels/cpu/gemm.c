@@ -7,6 +7,7 @@
 #include "cpu/gemm_blocks.h"
 #include "cpu/gemm_division.h"
 #include "cpu/gemm_few.h"
+#include "cpu/gemm_side.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/gemm_together.h"
 #include "cpu/strip.h"
@@ -158,6 +159,8 @@ static void tiled_uint32_t(const product *p, const uint32_t *a, const uint32_t *
                         long_dot_##s(p->k, a + i * p->a_row, p->a_column, b + j * p->b_column, p->b_row);              \
             return;                                                                                                    \
         }                                                                                                              \
+        if (SIDE_BY_SIDE(s, p, a, b, c))                                                                               \
+            return;                                                                                                    \
         if (p->m == 1 && p->b_column != 1 && p->b_row == 1) {                                                          \
             VECTOR_OF(s, p->n, p->k, a, p->a_column, b, p->b_column, 1, c, 1);                                         \
         } else if (p->n < 4 && p->a_column == 1) {                                                                     \
@@ -178,6 +181,12 @@ static bool wide_needed(const product *p, const void *a, const void *b, void *c)
     (void)p, (void)a, (void)b, (void)c;
     return true;
 }
+/* False where there is no such function, or it is not for this product. */
+#define SIDE_BY_SIDE(s, p, a, b, c) _Generic((c), SIDE_TYPES default : no_side)(p, a, b, c)
+static bool no_side(const product *p, const void *a, const void *b, void *c)
+{
+    return !wide_needed(p, a, b, c);
+}
 #ifdef OLY_HAS_TILES
 #define LEAST_TILED 4 /* rows */
 #define TRY_TILED(s, T, multiply, row)                                                                                 \
@@ -193,8 +202,10 @@ TRY_TILED(f32, float, blocks_f32, try_row_f32)
 TRY_TILED(f64, double, blocks_f64, try_row_f64)
 TRY_TILED(uint32_t, uint32_t, tiled_uint32_t, NO_ROW)
 #define TILED_TYPES float * : try_f32, double * : try_f64, uint32_t * : try_uint32_t,
+#define SIDE_TYPES  float * : try_side_f32, double * : try_side_f64,
 #else
 #define TILED_TYPES
+#define SIDE_TYPES
 #endif
 /* Dot products with several vectors: vector_<s>, or what is faster. */
 #define VECTOR_OF(s, ...)                                  VECTOR_##s(__VA_ARGS__)

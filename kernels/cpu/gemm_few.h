@@ -11,8 +11,9 @@
 #define FEW_VECTORS  8
 #define FEW_DEPTH(T) (FEW_BYTES / (int64_t)sizeof(T))
 
-#define FEW_SUMS     16
-#define FEW_LEAST(T) (512 / (int64_t)sizeof(T)) /* elements of a row: shorter ones are summed as on every processor */
+#define FEW_SUMS      16
+#define FEW_ROWS_MOST 8
+#define FEW_LEAST(T)  (512 / (int64_t)sizeof(T)) /* elements of a row: shorter ones are summed as on every processor */
 #ifdef OLY_HAS_LONG_TILES
 #define FEW_BYTES    4096 /* of a vector: a part of all stays in the first cache, but adding lanes takes time */
 #define FEW_LANES    16   /* of float32 */
@@ -42,41 +43,44 @@
 ADD_LANES(f32, float, FEW_LANES)
 ADD_LANES(f64, double, FEW_LANES / 2)
 
-/* Two rows, `columns` elements of each, times all vectors: 16 sums. */
+/* Some rows, `columns` elements of each, times some vectors: 16 sums, those of a row side by side. */
 #define FEW(s, T, V, M, lanes, LOAD, FUSED, ZERO)                                                                        \
-    static inline __attribute__((always_inline)) void few_columns_##s(const M some, const T *x, const T *y,              \
-                                                                      const T *vectors, V *first, V *second)             \
+    static inline __attribute__((always_inline)) void few_columns_##s(const int rows, const int together,                \
+                                                                      const M some, const T *const *at, int64_t l,       \
+                                                                      const T *vectors, V sum[][FEW_TOGETHER])           \
     {                                                                                                                    \
-        const V of_x = LOAD(some, x), of_y = LOAD(some, y);                                                              \
-        _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++)                                                   \
+        V of[FEW_ROWS_MOST];                                                                                             \
+        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) of[r] = LOAD(some, at[r] + l);                            \
+        _Pragma("GCC unroll 8") for (int v = 0; v < together; v++)                                                       \
         {                                                                                                                \
-            V with = LOAD((M)TILE_ALL(lanes), vectors + v * FEW_DEPTH(T));                                               \
-            __asm__("" : "+v"(with)); /* in a register: compilers would read it for both */                              \
-            first[v] = FUSED(of_x, with, first[v]);                                                                      \
-            second[v] = FUSED(of_y, with, second[v]);                                                                    \
+            V with = LOAD((M)TILE_ALL(lanes), vectors + v * FEW_DEPTH(T) + l);                                           \
+            __asm__("" : "+v"(with)); /* in a register: compilers would read it for each */                              \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) sum[r][v] = FUSED(of[r], with, sum[r][v]);            \
         }                                                                                                                \
     }                                                                                                                    \
-    static inline __attribute__((always_inline)) void two_rows_##s(int64_t columns, int n, int64_t row, const T *x,      \
-                                                                   const T *y, const T *vectors, T *sums)                \
+    static inline __attribute__((always_inline)) void some_rows_##s(                                                     \
+        const int rows, int64_t columns, int n, int64_t row, const T *const *at, const T *vectors, T *sums)              \
     {                                                                                                                    \
+        enum { MOST = FEW_TOGETHER };                                                                                    \
+        const int of_row = FEW_SUMS / rows, together = 2 * MOST / rows < of_row ? 2 * MOST / rows : of_row;              \
         T lane[FEW_SUMS][lanes] __attribute__((aligned(64)));                                                            \
         memset(lane, 0, sizeof lane);                                                                                    \
-        for (int from = 0; from < n; from += FEW_TOGETHER) {                                                             \
-            V first[FEW_TOGETHER], second[FEW_TOGETHER];                                                                 \
+        for (int from = 0; from < n; from += together) {                                                                 \
+            V sum[FEW_ROWS_MOST][FEW_TOGETHER];                                                                          \
             int64_t l = 0;                                                                                               \
-            _Pragma("GCC unroll 8") for (int v = 0; v < FEW_TOGETHER; v++) first[v] = second[v] = ZERO();                \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                       \
+                _Pragma("GCC unroll 8") for (int v = 0; v < together; v++) sum[r][v] = ZERO();                           \
             for (; l + (lanes) <= columns; l += (lanes)) {                                                               \
-                if (from == 0) { /* the next two rows: parts of rows are too short for the processor to find out */      \
-                    __builtin_prefetch(x + 2 * row + l);                                                                 \
-                    __builtin_prefetch(y + 2 * row + l);                                                                 \
-                }                                                                                                        \
-                few_columns_##s((M)TILE_ALL(lanes), x + l, y + l, vectors + from * FEW_DEPTH(T) + l, first, second);     \
+                if (from == 0) /* the next rows: parts of rows are too short for the processor to find out */            \
+                    _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++) __builtin_prefetch(at[r] + rows * row + l);   \
+                few_columns_##s(rows, together, (M)TILE_ALL(lanes), at, l, vectors + from * FEW_DEPTH(T), sum);          \
             }                                                                                                            \
             if (l < columns)                                                                                             \
-                few_columns_##s((M)TILE_FIRST(lanes, columns - l), x + l, y + l, vectors + from * FEW_DEPTH(T) + l,      \
-                                first, second);                                                                          \
-            memcpy(lane + from, first, sizeof first);                                                                    \
-            memcpy(lane + FEW_VECTORS + from, second, sizeof second);                                                    \
+                few_columns_##s(rows, together, (M)TILE_FIRST(lanes, columns - l), at, l,                                \
+                                vectors + from * FEW_DEPTH(T), sum);                                                     \
+            _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                                       \
+                _Pragma("GCC unroll 8") for (int v = 0; v < together; v++)                                               \
+                    memcpy(lane[r * of_row + from + v], &sum[r][v], sizeof(V));                                          \
         }                                                                                                                \
         add_lanes_##s(lane[0], sums);                                                                                    \
     }                                                                                                                    \
@@ -96,13 +100,22 @@ ADD_LANES(f64, double, FEW_LANES / 2)
                     part[v * FEW_DEPTH(T) + q] = vectors[v * vector + (l + q) * element];                                \
                 memset(part + v * FEW_DEPTH(T) + depth, 0, (size_t)(padded - depth) * sizeof(T));                        \
             }                                                                                                            \
-            for (int64_t i = 0; i < rows; i += 2) {                                                                      \
-                const T *x = matrix + i * row + l, *y = i + 1 < rows ? x + row : x;                                      \
-                two_rows_##s(depth, n, i + 2 < rows ? row : 0, x, y, part, sums);                                        \
-                for (int r = 0; r < 2 && i + r < rows; r++)                                                              \
+            const int group = n <= 2 ? 8 : n <= 4 ? 4 : 2, of_row = FEW_SUMS / group;                                    \
+            for (int64_t i = 0; i < rows; i += group) {                                                                  \
+                const int64_t left = rows - i, ahead = left >= 2 * group ? row : 0;                                      \
+                const T *at[FEW_ROWS_MOST];                                                                              \
+                for (int r = 0; r < group; r++)                                                                          \
+                    at[r] = matrix + (i + (r < left ? r : left - 1)) * row + l;                                          \
+                if (group == 8)                                                                                          \
+                    some_rows_##s(8, depth, n, ahead, at, part, sums);                                                   \
+                else if (group == 4)                                                                                     \
+                    some_rows_##s(4, depth, n, ahead, at, part, sums);                                                   \
+                else                                                                                                     \
+                    some_rows_##s(2, depth, n, ahead, at, part, sums);                                                   \
+                for (int r = 0; r < group && r < left; r++)                                                              \
                     for (int v = 0; v < n; v++) {                                                                        \
-                        T *at = out + (i + r) * out_row + v * out_column;                                                \
-                        *at = l == 0 ? sums[r * FEW_VECTORS + v] : *at + sums[r * FEW_VECTORS + v];                      \
+                        T *to = out + (i + r) * out_row + v * out_column;                                                \
+                        *to = l == 0 ? sums[r * of_row + v] : *to + sums[r * of_row + v];                                \
                     }                                                                                                    \
             }                                                                                                            \
         }                                                                                                                \

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 1 << 17, PRODUCTS = 400 };
+enum { ROOM = 1 << 17, PRODUCTS = 600 };
 static uint64_t seed = 1;
 static double memory_a[ROOM], memory_b[ROOM], memory_c[ROOM], memory_d[ROOM], first[ROOM];
 
@@ -56,10 +56,12 @@ static oly_gemm_task drawn(oly_dtype dtype)
     }
     if (draw(8) == 0)
         t.k = 0;
-    if (dtype == OLY_FLOAT32 && draw(2)) { /* with vectors */
-        t.m = 1 + draw(70), t.n = 1 + draw(3), t.k = 1 + draw(90);
-        if (draw(2))
-            t.n = t.m, t.m = 1;
+    if ((dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64) && draw(2)) { /* with few vectors */
+        t.m = 1 + draw(70), t.n = 1 + draw(5), t.k = 1 + draw(dtype == OLY_FLOAT64 ? 63 : 127);
+        if (draw(2)) {
+            int64_t few = t.n;
+            t.n = t.m, t.m = few;
+        }
     }
     bool a_turned = draw(2), b_turned = draw(2);
     int64_t gap = draw(3);
@@ -124,7 +126,8 @@ static bool is_same(oly_dtype dtype, const void *x, const void *y, int64_t at)
 
 static void check_loops(const oly_gemm_task *t, const char *isa, const void *got)
 {
-    bool dots = (t->m == 1 && t->b_row == 1) || (t->n < 4 && t->a_column == 1); /* several sums side by side */
+    bool dots = ((t->m == 1 && t->b_row == 1) || (t->n < 4 && t->a_column == 1)) &&
+                t->k >= (t->dtype == OLY_FLOAT64 ? 64 : 128); /* in lanes */
     memset(memory_c, 0x55, sizeof memory_c);
     for (int64_t batch = 0; batch < t->batch; batch++)
         for (int64_t i = 0; i < t->m; i++)
