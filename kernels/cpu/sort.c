@@ -8,8 +8,11 @@
 #include <string.h>
 
 enum {
-    FEW = 32,     /* largest elements kept in order while a line is read */
-    TOGETHER = 32 /* elements that are looked at together: most have none that is larger */
+    FEW = 32,      /* largest elements kept in order while a line is read */
+    TOGETHER = 32, /* elements that are looked at together: most have none that is larger */
+    BLOCK = 1024,  /* keys at a time, which stay in cache */
+    SAMPLE = 1024, /* of a line */
+    LONG_LINE = 16384
 };
 
 /* -- elements to keys and back --------------------------------------------------------------------------------------- */
@@ -307,18 +310,50 @@ static void store_place(const candidates *c, int64_t k, int64_t place)
         memcpy(c->values + k * c->value_stride * bytes, c->element + place * x->stride[d] * bytes, (size_t)bytes);
 }
 
-/* Keys of the candidates that count, and their positions. Returns how many. */
+/* The largest of a long line are looked for among those that are as large as most of them should be, by a sample: a sort of all would take
+ * longer. Their keys and places, and how many there are; 0: too few, as where the sample is not like the line. */
+#define SELECT(k, K, i4, I)                                                                                            \
+    static int64_t select_##k##_##i4(const candidates *c, int64_t n, int64_t count, room *r)                           \
+    {                                                                                                                  \
+        const oly_local_operand *x = &c->t->in[0];                                                                     \
+        const int64_t stride = x->stride[c->t->dimension], bytes = oly_element_bytes[x->dtype];                        \
+        const int64_t rank = 2 * count * SAMPLE / n + 8;                                                               \
+        K sample[SAMPLE], spare[SAMPLE], block[BLOCK] __attribute__((aligned(64))), *key = (K *)r->key[0];             \
+        I *place = r->number[0];                                                                                       \
+        int64_t m = 0;                                                                                                 \
+        element[x->dtype].total(SAMPLE, sample, c->element, stride *(n / SAMPLE));                                     \
+        K least = sort_##k(SAMPLE, sample, spare)[SAMPLE - rank];                                                      \
+        least -= least > 0;                                                                                            \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                                    \
+            const int64_t some = n - at < BLOCK ? n - at : BLOCK;                                                      \
+            element[x->dtype].total(some, block, c->element + at * stride * bytes, stride);                            \
+            for (int64_t i = some; i % TOGETHER != 0; i++)                                                             \
+                block[i] = 0;                                                                                          \
+            for (int64_t i = 0; i < some; i += TOGETHER)                                                               \
+                for (K above = above_##k(block + i, least); above; above &= above - 1) {                               \
+                    const int64_t at_bit = i + __builtin_ctzll(above);                                                 \
+                    key[m] = block[at_bit];                                                                            \
+                    place[m++] = (I)(at + at_bit);                                                                     \
+                }                                                                                                      \
+        }                                                                                                              \
+        return m < count ? 0 : m;                                                                                      \
+    }
+/* Keys of the candidates that count, and their positions. */
 #define TOP_K(k, K, i4, I)                                                                                             \
+    SELECT(k, K, i4, I)                                                                                                \
     static void top_k_##k##_##i4(const candidates *c, int64_t n, int64_t count, room *r)                               \
     {                                                                                                                  \
         K *key = (K *)r->key[0], *other = (K *)r->key[1];                                                              \
         I *place = r->number[0], *more = r->number[1];                                                                 \
-        int64_t m = 0, have;                                                                                           \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            if (c->number && number_of(c, i) < 0)                                                                      \
-                continue;                                                                                              \
-            key[m] = key[i];                                                                                           \
-            place[m++] = (I)i;                                                                                         \
+        int64_t m = !c->number && n >= LONG_LINE && count <= n / 16 ? select_##k##_##i4(c, n, count, r) : 0, have;     \
+        if (m == 0) {                                                                                                  \
+            element[c->t->in[0].dtype].total(n, key, c->element, c->t->in[0].stride[c->t->dimension]);                 \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                if (c->number && number_of(c, i) < 0)                                                                  \
+                    continue;                                                                                          \
+                key[m] = key[i];                                                                                       \
+                place[m++] = (I)i;                                                                                     \
+            }                                                                                                          \
         }                                                                                                              \
         have = m < count ? m : count;                                                                                  \
         if (have <= FEW) {                                                                                             \
@@ -351,7 +386,6 @@ TOP_K(w8, uint64_t, i8, uint64_t)
 /* The few largest of a line in memory: keys of some elements at a time, which stay in cache. */
 static void few_of_line(const candidates *c, int64_t n, int64_t count)
 {
-    enum { BLOCK = 1024 };
     const oly_local_operand *x = &c->t->in[0];
     int64_t stride = x->stride[c->t->dimension], bytes = oly_element_bytes[x->dtype];
     uint64_t key[BLOCK] __attribute__((aligned(64)));
@@ -379,7 +413,6 @@ static void top_k_line(const oly_local_task *t, const char *const *in, char *out
         return;
     }
     room r = room_at(t, scratch);
-    element[dtype].total(n, r.key[0], in[0], t->in[0].stride[d]);
     if (element[dtype].width == 4 && !r.wide)
         top_k_w4_i4(&c, n, count, &r);
     else if (element[dtype].width == 4)
@@ -508,7 +541,6 @@ static long_line long_line_of(const oly_local_task *t, const void *in, void *out
 /* Keys [begin, end) with their positions: from the end where the order is descending, so that equal elements keep theirs. */
 static void load_packed(const long_line *l, int64_t begin, int64_t end)
 {
-    enum { BLOCK = 1024 };
     const oly_local_task *t = l->t;
     uint32_t key[BLOCK];
     uint64_t *to = (uint64_t *)l->room.key[0];

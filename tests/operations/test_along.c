@@ -122,6 +122,34 @@ static void test_top_k_values(void **state)
         }
 }
 
+/* The largest of long lines, which a sample looks for: random, with few values, in order, and with a period that the sample has, too. */
+static void test_top_k_long(void **state)
+{
+    (void)state;
+    enum { N = 60000, LINES = 6 };
+    static double x[N];
+    static const oly_dtype dtypes[] = {OLY_FLOAT32, OLY_FLOAT64, OLY_INT32, OLY_INT16};
+    static const int64_t counts[] = {33, 100, 3000};
+    for (int line = 0; line < LINES; line++)
+        for (int k = 0; k < 12; k++)
+            OLY_SCOPE
+            {
+                for (int i = 0; i < N; i++)
+                    x[i] = line == 0   ? (i * 7919LL + 1) % 30011
+                           : line == 1 ? (i * 7919LL) % 3
+                           : line == 2 ? i / 2
+                           : line == 3 ? (N - i) / 2
+                           : line == 4 ? (i % (N / 1024) == 0 ? 20000 : i % 100)
+                                       : (i % (N / 1024) == 0 ? -20000 : i % 9999);
+                oly_array all = oly_astype(oly_from_host(x, OLY_FLOAT64, CHECK_SHAPE(N)), dtypes[k % 4]), where;
+                assert_int_equal(oly_top_k(all, counts[k / 4], NULL, &where), OLY_OK);
+                int32_t *w = check_fetch(where), *order = check_fetch(oly_argsort(all, 0, .descending = true));
+                assert_memory_equal(w, order, sizeof *w * (size_t)counts[k / 4]);
+                free(w);
+                free(order);
+            }
+}
+
 static void test_long_scan(void **state)
 {
     (void)state;
@@ -458,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_sort_special),
         cmocka_unit_test(test_sort_complex),
         cmocka_unit_test(test_top_k_values),
+        cmocka_unit_test(test_top_k_long),
         cmocka_unit_test(test_long_scan),
         cmocka_unit_test(test_searchsorted_values),
         cmocka_unit_test(test_many_are_sought),
