@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SIDE 64 /* of a transposed block: 16 and 32 were half as fast */
+#define FEW  8  /* elements of short rows */
 
 typedef struct copy {
     int rank;
@@ -88,12 +89,27 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
     }
 }
 
-/* Rows of a few elements by loops that know their number: a call for each would take longer. */
+/* Rows of a few elements, or of an element repeated, by loops that know their number: a call for each would take longer. */
 #define FEW_COLUMNS(columns, T)                                                                                        \
     case columns:                                                                                                      \
         for (int64_t r = 0; r < rows; r++)                                                                             \
             memcpy(to + r * to_row, from + r * from_row, sizeof(T) * (columns));                                       \
         return;
+#define FEW_TIMES(columns, T)                                                                                          \
+    case columns:                                                                                                      \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            const T repeated = from[r * from_row];                                                                     \
+            _Pragma("GCC unroll 8") for (int c = 0; c < (columns); c++) to[r * to_row + c] = repeated;                 \
+        }                                                                                                              \
+        return;
+#define EACH_FEW(X, T) X(2, T) X(3, T) X(4, T) X(5, T) X(6, T) X(7, T) X(8, T)
+
+/* Every second to fourth element, and backwards: compilers read those by whole vectors if they know the distance. */
+#define EVERY_NTH(distance)                                                                                            \
+    case distance:                                                                                                     \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = from[i * (distance)];                                                                              \
+        break;
 
 /* Two dimensions: rows and columns. */
 #define PLANES(size, T)                                                                                                \
@@ -106,8 +122,15 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
             for (int64_t i = 0; i < n; i++)                                                                            \
                 to[i] = repeated;                                                                                      \
         } else if (to_stride == 1)                                                                                     \
-            for (int64_t i = 0; i < n; i++)                                                                            \
-                to[i] = from[i * from_stride];                                                                         \
+            switch (from_stride) {                                                                                     \
+                EVERY_NTH(-1)                                                                                          \
+                EVERY_NTH(2)                                                                                           \
+                EVERY_NTH(3)                                                                                           \
+                EVERY_NTH(4)                                                                                           \
+            default:                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                        \
+                    to[i] = from[i * from_stride];                                                                     \
+            }                                                                                                          \
         else                                                                                                           \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 to[i * to_stride] = from[i * from_stride];                                                             \
@@ -122,13 +145,12 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
         }                                                                                                              \
         if (to_column == 1 && from_column == 1)                                                                        \
             switch (columns) {                                                                                         \
-                FEW_COLUMNS(2, T)                                                                                      \
-                FEW_COLUMNS(3, T)                                                                                      \
-                FEW_COLUMNS(4, T)                                                                                      \
-                FEW_COLUMNS(5, T)                                                                                      \
-                FEW_COLUMNS(6, T)                                                                                      \
-                FEW_COLUMNS(7, T)                                                                                      \
-                FEW_COLUMNS(8, T)                                                                                      \
+                EACH_FEW(FEW_COLUMNS, T)                                                                               \
+            default: break;                                                                                            \
+            }                                                                                                          \
+        if (to_column == 1 && from_column == 0)                                                                        \
+            switch (columns) {                                                                                         \
+                EACH_FEW(FEW_TIMES, T)                                                                                 \
             default: break;                                                                                            \
             }                                                                                                          \
         for (int64_t r = 0; r < rows; r++)                                                                             \
@@ -258,6 +280,10 @@ void OLY_ISA_NAME(oly_copy_run)(const oly_copy_task *t, void *to, const void *fr
     for (int d = 0; d < last; d++) /* the dimension in which the source is dense makes the better plane */
         if (c.from[d] == 1 && c.from[last] != 1)
             row = d;
+    if (last > 0 && c.extent[last] <= FEW && c.from[row] != 1) /* and of short rows that with most of them */
+        for (int d = 0; d < last; d++)
+            if (c.extent[d] > FEW * c.extent[row])
+                row = d;
     int64_t at[OLY_MAX_RANK] = {0};
     for (;;) {
         int64_t to_offset = 0, from_offset = 0;

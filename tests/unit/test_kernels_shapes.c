@@ -592,11 +592,12 @@ static void small_products_go_left_to_right_fused(void **unused)
 
 static void check_copies(void)
 {
-    static const int64_t extents[] = {1, 2, 3, 5, 17, 33, 65};
+    static const int64_t extents[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 33, 65}, steps[] = {1, 1, 1, 2, 3, 4, 5, -1, -1};
     static const size_t sizes[] = {1, 2, 4, 8, 16, 3};
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < 1500; round++) {
         oly_copy_task t = {.element_bytes = sizes[round % 6], .rank = (int)random_below(5)};
-        int64_t n = 1, to_stride = 1, from_stride = 1, last = 0;
+        int64_t n = 1, to_stride = 1, step = steps[random_below(COUNT(steps))], from_stride = step < 0 ? -step : step,
+                last = 0, start = 0;
         for (int d = 0; d < t.rank; d++) {
             t.extent[d] = round % 50 == 7 && d == 0 ? 0 : n > 4000 ? 2 : extents[random_below(COUNT(extents))];
             n *= t.extent[d];
@@ -604,12 +605,15 @@ static void check_copies(void)
         if (round % 20 == 3)
             t.rank = 2, t.extent[0] = 211, t.extent[1] = 307, n = 211 * 307;
         bool turned = random_bits() % 2, repeats = random_bits() % 4 == 0;
+        int repeated = (int)random_below(2);
         for (int k = 0; k < t.rank; k++) {
             int d = t.rank - 1 - k, other = turned ? k : d;
             t.to_stride[d] = to_stride;
             to_stride *= t.extent[d] + round % 3 % 2;
-            t.from_stride[other] = repeats && k == 1 ? 0 : from_stride;
-            from_stride *= repeats && k == 1 ? 1 : t.extent[other] + round % 2;
+            bool backwards = step < 0 && k == 0, same = repeats && k == repeated;
+            t.from_stride[other] = same ? 0 : backwards ? -from_stride : from_stride;
+            start += backwards && !same && t.extent[other] > 0 ? (t.extent[other] - 1) * from_stride : 0;
+            from_stride *= same ? 1 : t.extent[other] + round % 2;
         }
         if (to_stride > ROOM - 2 || from_stride > ROOM - 2)
             continue;
@@ -619,9 +623,9 @@ static void check_copies(void)
         memset(memory_c, 0, (size_t)(to_stride + 2) * 16);
         int chunks = round % 2 ? 5 : oly_copy_chunks(&t);
         for (int c = 0; c < chunks; c++)
-            oly_copy_run(&t, memory_b, memory_a, c, chunks);
+            oly_copy_run(&t, memory_b, memory_a + (size_t)start * t.element_bytes, c, chunks);
         for (int64_t i = 0; i < n; i++) {
-            int64_t rest = i, to = 0, from = 0;
+            int64_t rest = i, to = 0, from = start;
             for (int d = t.rank - 1; d >= 0; d--) {
                 to += rest % t.extent[d] * t.to_stride[d];
                 from += rest % t.extent[d] * t.from_stride[d];
