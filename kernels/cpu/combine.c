@@ -68,12 +68,12 @@ static inline __attribute__((always_inline)) void copy_lanes(void *to, const voi
         const T *x = px, *y = py;                                                                                      \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                         \
     }                                                                                                                  \
-    /* `count` results of eight rows, count <= ACROSS and constant. Unrolled too early, it would branch. */            \
+    /* `count` results of eight rows, the last one at x7; constant. Unrolled too early, it would branch. */            \
     static inline __attribute__((always_inline)) void name##_eight_of_##s(const int count, T *result, const T *x0,     \
-                                                                          int64_t stride)                              \
+                                                                          int64_t stride, const T *x7)                 \
     {                                                                                                                  \
         const T *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                               \
-        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                            \
+        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride;                                               \
         T a[ACROSS], b[ACROSS], c[ACROSS];                                                                             \
         _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, x0[j], x1[j]);                         \
         _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x2[j], x3[j]);                         \
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void copy_lanes(void *to, const voi
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i += count) {                                                                       \
             const int64_t at = i + count <= n ? i : n - count;                                                         \
-            name##_eight_of_##s(count, result + at, x + at, stride);                                                   \
+            name##_eight_of_##s(count, result + at, x + at, stride, x + at + 7 * stride);                              \
         }                                                                                                              \
     }                                                                                                                  \
     static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                 \
@@ -104,12 +104,16 @@ static inline __attribute__((always_inline)) void copy_lanes(void *to, const voi
             name##_eight_by_##s(FEW / 2, n, result, x, stride);                                                        \
         else if (n >= FEWEST)                                                                                          \
             name##_eight_by_##s(FEWEST, n, result, x, stride);                                                         \
-        else {                                                                                                         \
-            T rows[8 * FEWEST] = {0}, got[FEWEST];                                                                     \
-            for (int k = 0; k < 8; k++)                                                                                \
+        else { /* more than there are, of all rows but the last, which end behind it */                                \
+            T rows[8 * FEWEST] = {0}, *last = rows + 7 * FEWEST, got[FEWEST];                                          \
+            const bool in_place = stride >= (n == 1 ? FEWEST - 1 : n);                                                 \
+            for (int k = in_place ? 7 : 0; k < 8; k++)                                                                 \
                 for (int64_t j = 0; j < n; j++)                                                                        \
                     rows[k * FEWEST + j] = x[k * stride + j];                                                          \
-            name##_eight_of_##s(FEWEST, got, rows, FEWEST);                                                            \
+            if (in_place)                                                                                              \
+                name##_eight_of_##s(FEWEST, got, x, stride, last);                                                     \
+            else                                                                                                       \
+                name##_eight_of_##s(FEWEST, got, rows, FEWEST, last);                                                  \
             for (int64_t j = 0; j < n; j++)                                                                            \
                 result[j] = got[j];                                                                                    \
         }                                                                                                              \

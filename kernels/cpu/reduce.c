@@ -179,7 +179,7 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
-/* n elements of each result of w, of 4 or 8 bytes, that lie one after the other: transposed some at a time. */
+/* n elements of each result of w that lie one after the other: transposed some at a time. */
 #define CHAIN_OF_COLUMNS(size, T, together)                                                                            \
     static void chain_of_columns_##size(const reduction *r, const row *w, int64_t n, char *out)                        \
     {                                                                                                                  \
@@ -203,13 +203,14 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
             }                                                                                                          \
         }                                                                                                              \
     }
+CHAIN_OF_COLUMNS(1, uint8_t, 16)
+CHAIN_OF_COLUMNS(2, uint16_t, 8)
 CHAIN_OF_COLUMNS(4, uint32_t, 16)
 CHAIN_OF_COLUMNS(8, uint64_t, 8)
 
 static bool is_columns(const reduction *r, const dims *sequence, const row *w)
 {
-    bool several =
-        r->bytes == 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* strided copies are as fast */
+    bool several = r->bytes <= 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* copies are as fast */
     return several && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 && r->kept.rank > 0 &&
            (r->kept.extent[r->kept.rank - 1] >= FEWEST || even_length(&r->kept, w->first, w->n) == w->n);
 }
@@ -268,7 +269,9 @@ static void chain_of_rows(const reduction *r, const dims *sequence, const row *w
 {
     char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
     if (begin == 0 && is_columns(r, sequence, w)) {
-        (r->bytes == 4 ? chain_of_columns_4 : chain_of_columns_8)(r, w, end, out);
+        void (*const by_bytes[9])(const reduction *, const row *, int64_t, char *) = {
+            [1] = chain_of_columns_1, [2] = chain_of_columns_2, [4] = chain_of_columns_4, [8] = chain_of_columns_8};
+        by_bytes[r->bytes](r, w, end, out);
         return;
     }
     char *so_far = r->narrow ? wide : out;

@@ -314,11 +314,11 @@ static void move_operands(int n, oly_tile_operand *operands, const uint8_t *dtyp
         operands[k].base += by * operands[k].stride[d] * (int64_t)oly_dtype_size((oly_dtype)dtype[k]);
 }
 
-static void count_run(entry *e)
+static void count_runs(entry *e, int64_t runs)
 {
     atomic_store_explicit(&e->used, atomic_load_explicit(&table_clock, memory_order_relaxed), memory_order_relaxed);
     /* not exact where threads run code at once: counting so would take longer than small groups */
-    atomic_store_explicit(&n_runs, atomic_load_explicit(&n_runs, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&n_runs, atomic_load_explicit(&n_runs, memory_order_relaxed) + runs, memory_order_relaxed);
 }
 
 /* One row, without counters and strides? */
@@ -359,7 +359,7 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
     else
         oly_code_run(e->code, &e->outline, p, &b, 0, 1);
     if (runs)
-        count_run(e);
+        count_runs(e, 1);
     if (runs && known && is_plain_row(&b, &form))
         note(known, e, &b);
     atomic_fetch_sub(&e->users, 1);
@@ -367,23 +367,58 @@ static void run_box(const oly_tile_program *p, const oly_tile_box *box, const ol
         oly_tile_run(p, box, loads, stores, 0, 1);
 }
 
-bool oly_group_run_known(oly_group_known *known, char *const *first)
+/* The entry of known code, with the caller as a user; NULL: it is not known, or not any more. */
+static entry *use_known(oly_group_known *known)
 {
     uint64_t code = atomic_load_explicit(&known->code, memory_order_acquire);
     if (!code)
-        return false;
+        return NULL;
     entry *e = &table[(uint32_t)code - 1];
     atomic_fetch_add(&e->users, 1);
-    bool is_it = atomic_load(&e->state) == READY && atomic_load(&e->generation) == code >> 32;
-    int64_t n = atomic_load_explicit(&known->n, memory_order_relaxed);
-    if (is_it && e->parts)
-        is_it = oly_code_parts_run_row(e->parts, (const uint8_t *)(uintptr_t)e->code, known->program, first, n);
-    else if (is_it)
-        oly_code_run_row(e->code, &e->outline, known->program, first, n);
-    if (is_it)
-        count_run(e);
+    if (atomic_load(&e->state) == READY && atomic_load(&e->generation) == code >> 32)
+        return e;
     atomic_fetch_sub(&e->users, 1);
-    return is_it;
+    return NULL;
+}
+
+bool oly_group_run_known(oly_group_known *known, char *const *first)
+{
+    entry *e = use_known(known);
+    if (!e)
+        return false;
+    int64_t n = atomic_load_explicit(&known->n, memory_order_relaxed);
+    bool runs = true;
+    if (e->parts)
+        runs = oly_code_parts_run_row(e->parts, (const uint8_t *)(uintptr_t)e->code, known->program, first, n);
+    else
+        oly_code_run_row(e->code, &e->outline, known->program, first, n);
+    if (runs)
+        count_runs(e, 1);
+    atomic_fetch_sub(&e->users, 1);
+    return runs;
+}
+
+bool oly_group_hold(oly_group_known *known, oly_group_held *held, oly_code_call *call)
+{
+    entry *e = use_known(known);
+    if (e && e->parts) {
+        atomic_fetch_sub(&e->users, 1);
+        e = NULL;
+    }
+    if (!e)
+        return false;
+    call->common = oly_code_table();
+    oly_code_set_constants(call, &e->outline, known->program);
+    oly_code_set_length(call, &e->outline, atomic_load_explicit(&known->n, memory_order_relaxed));
+    *held = (oly_group_held){e->code, e};
+    return true;
+}
+
+void oly_group_let_go(oly_group_held *held, int64_t runs)
+{
+    entry *e = held->entry;
+    count_runs(e, runs);
+    atomic_fetch_sub(&e->users, 1);
 }
 
 /* Where a part of a box begins, and its operands there. */

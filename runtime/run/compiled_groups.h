@@ -5,6 +5,7 @@
 #ifndef OLY_RUN_COMPILED_GROUPS_H
 #define OLY_RUN_COMPILED_GROUPS_H
 #include "kernel.h"
+#include "machine_code.h"
 #include <stdatomic.h>
 
 /* As oly_tile_run. */
@@ -24,6 +25,17 @@ void oly_group_run_noting(const oly_tile_program *program, const oly_tile_box *b
                           const oly_tile_operand *stores, oly_group_known *known);
 /* Runs it again with other memory: the first elements of loads and then of stores. False: it is not known, or not any more. */
 bool oly_group_run_known(oly_group_known *known, char *const *first);
+
+/* The code itself, for many runs with other memory: nobody replaces it until it is let go. */
+typedef struct oly_group_held {
+    oly_code *code;
+    void *entry; /* compiled_groups.c's */
+} oly_group_held;
+/* Holds known code, and writes what its calls have in common: all but `rows`, `at` and `step`. False: it is not known (any more), or is no single
+ * loop. */
+bool oly_group_hold(oly_group_known *known, oly_group_held *held, oly_code_call *call);
+/* After so many runs. */
+void oly_group_let_go(oly_group_held *held, int64_t runs);
 
 /* A whole box whose rows are parts of larger ones: a single operation gains too. */
 void oly_group_run_rows(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,

@@ -9,6 +9,7 @@
 #include "run/held_once.h"
 #include "run/loop_buffers.h"
 #include "run/loop_by_device.h"
+#include "run/loop_code.h"
 #include "run/loop_once.h"
 #include "run/loop_replay.h"
 #include "run/messages.h"
@@ -219,6 +220,16 @@ static oly_status run_iterations(oly_run *r, const oly_step *s, int64_t *i, oly_
         for (int64_t k = n % s->prepared->replay->period; k > 0; k--)
             oly_turn_buffers(r, s);
         return OLY_OK;
+    }
+    if (r->plan->n_devices == 1 && !oly_platform_is_late() && !r->label && !oly_run_is_timed(r) &&
+        !oly_is_under_way(r)) {
+        n = oly_loop_code_run(r->plan, r->base, s, 0, *i);
+        if (n > 0) {
+            oly_base_changes(r);
+            *i += n;
+            *more = *i < s->loop.count;
+            return OLY_OK;
+        }
     }
     OLY_TRY(run_iteration(r, s, *i, shown, more));
     if (*more) {

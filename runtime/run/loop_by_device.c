@@ -6,6 +6,7 @@
 #include "plan/model/effects.h"
 #include "run/executor.h"
 #include "run/loop_buffers.h"
+#include "run/loop_code.h"
 #include "run/messages.h"
 #include "run/prepare_cpu.h"
 #include "run/prepared_steps.h"
@@ -150,7 +151,11 @@ static void run_loop(const running *x, void **base, const oly_step *s, int d)
     const oly_plan *plan = x->run->plan;
     bool advances = oly_is_under_way(x->run) && pthread_equal(pthread_self(), x->run->thread);
     oly_loop_begin(plan, base, s, d);
-    for (int64_t i = 0; i < s->loop.count; i++) {
+    for (int64_t i = 0, n; i < s->loop.count; i += n) {
+        n = advances ? 0 : oly_loop_code_run(plan, base, s, d, i);
+        if (n > 0)
+            continue;
+        n = 1;
         int32_t *counter = s->loop.counter_slot < 0 ? NULL : base[oly_cell(plan, d, s->loop.counter_slot)];
         if (counter)
             *counter = (int32_t)(s->loop.lower + i);
