@@ -10,6 +10,8 @@
 /* Steps, and iterations for which that is worth it; and iterations after which the caller may look at other things. */
 enum { MOST_STEPS = 6, MOST_ROWS = 16, FEWEST = 8, MOST = 65536 };
 
+static _Atomic(int64_t) iterations;
+
 typedef struct operand {
     void *const *cell;
     int64_t offset;
@@ -99,6 +101,11 @@ static inline void run_step(code_step *x)
     x->held.code(&x->call);
 }
 
+int64_t oly_loop_code_iterations(void)
+{
+    return atomic_load_explicit(&iterations, memory_order_relaxed);
+}
+
 int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *s, int d, int64_t i)
 {
     const oly_block *b = s->loop.body;
@@ -128,6 +135,7 @@ int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *s, 
             run_step(&steps[k]);
         turn(plan, base, s, d);
     }
+    atomic_fetch_add_explicit(&iterations, n, memory_order_relaxed);
     while (held > 0)
         oly_group_let_go(&steps[--held].held, n);
     return n;

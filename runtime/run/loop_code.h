@@ -9,4 +9,6 @@
 /* Runs iterations of the loop from the i-th on, and turns its carries after each. Returns how many; 0: none, as long as some step's code is not
  * known, or where it is another kind of loop. */
 int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *loop, int device, int64_t i);
+/* Iterations that have been run so in this process; for tests. */
+int64_t oly_loop_code_iterations(void);
 #endif
