@@ -20,15 +20,16 @@ typedef struct drawn {
     bool reverse, counts, nested, splits;
 } drawn;
 
+/* Numbers stay small, so that everything is seen in the results. */
 static oly_array mixed(oly_array a, oly_array b, int how)
 {
     switch (how % 6) {
-    case 0: return oly_add(oly_mul(a, 0.5), b);
-    case 1: return oly_sub(a, oly_mul(b, 0.25));
-    case 2: return oly_max2(a, oly_mul(b, 0.75));
-    case 3: return oly_where(oly_gt(a, b), oly_mul(a, 0.5), b);
+    case 0: return oly_add(oly_mul(a, 0.5), oly_mul(b, 0.25));
+    case 1: return oly_sub(oly_mul(a, 0.75), oly_mul(b, 0.25));
+    case 2: return oly_max2(oly_mul(a, 0.5), oly_mul(b, 0.75));
+    case 3: return oly_where(oly_gt(a, b), oly_mul(a, 0.5), oly_mul(b, -0.5));
     case 4: return oly_mul(0.5, oly_add(a, b));
-    default: return oly_size(a) == oly_size(b) ? b : oly_add(a, b);
+    default: return oly_size(a) == oly_size(b) ? b : oly_mul(0.5, oly_add(a, b));
     }
 }
 
