@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTH = 61, CARRIES = 3, WIDEST = 20, RESULTS = 2 * CARRIES };
+enum { LENGTH = 61, CARRIES = 3, WIDEST = 20, RESULTS = 2 * CARRIES, ROOM = 1 << 18 };
 
 typedef struct drawn {
     int carries, width, seed, rows;
@@ -85,9 +85,10 @@ static void program(const oly_array *in, oly_array *out, void *user)
         out[x->carries + k] = oly_concatenate(0, carry[k], again[k]);
 }
 
-/* Runs it some times, so that code is made, and returns the bytes of the last results. */
+/* Runs it some times, as code is made meanwhile, and returns the bytes of the results, which are the same each time. */
 static size_t run(const drawn *x, const oly_array *in, char *bytes, size_t room)
 {
+    static char first[ROOM];
     oly_fn f = oly_jit(program, x->carries, 2 * x->carries, .user = (void *)(uintptr_t)x);
     size_t n = 0;
     for (int round = 0; round < 3; round++)
@@ -102,6 +103,9 @@ static size_t run(const drawn *x, const oly_array *in, char *bytes, size_t room)
                 assert_int_equal(oly_process_allgather(out[k], bytes + n, more), OLY_OK);
                 n += more;
             }
+            if (round == 0)
+                memcpy(first, bytes, n);
+            assert_memory_equal(first, bytes, n);
         }
     return n;
 }
@@ -119,7 +123,7 @@ static drawn draw(int seed)
 
 static void loops_have_the_bits_of_the_interpreter(void **state)
 {
-    static char with[1 << 18], without[1 << 18];
+    static char with[ROOM], without[ROOM];
     static float numbers[LENGTH * WIDEST];
     static const char *const specs[] = {"None, None", "None, x", "None, (x,y)", "y, None"};
     int count = 40, first = check_draws_wanted("LOOP_CODE", 1, &count);
