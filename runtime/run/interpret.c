@@ -227,7 +227,7 @@ static oly_status run_iterations(oly_run *r, const oly_step *s, int64_t *i, oly_
         if (n > 0) {
             oly_base_changes(r);
             *i += n;
-            *more = *i < s->loop.count;
+            *more = s->loop.predicate >= 0 || *i < s->loop.count; /* a condition is looked at again */
             return OLY_OK;
         }
     }

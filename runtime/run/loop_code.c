@@ -33,7 +33,7 @@ typedef struct bound_row {
 static bool is_such(const oly_plan *plan, const oly_step *s, int d)
 {
     const oly_block *b = s->loop.body;
-    if (s->loop.predicate >= 0 || s->loop.passed || s->loop.n_rows > MOST_ROWS || b->n_steps > MOST_STEPS)
+    if (s->loop.passed || s->loop.n_rows > MOST_ROWS || b->n_steps > MOST_STEPS)
         return false;
     for (int k = 0; k < b->n_steps; k++) {
         const oly_step *x = &b->steps[k];
@@ -109,7 +109,8 @@ int64_t oly_loop_code_iterations(void)
 int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *s, int d, int64_t i)
 {
     const oly_block *b = s->loop.body;
-    int64_t n = s->loop.count - i < MOST ? s->loop.count - i : MOST;
+    const int predicate = s->loop.predicate < 0 ? -1 : oly_cell(plan, d, s->loop.in_slot[s->loop.predicate]);
+    int64_t n = predicate >= 0 || s->loop.count - i > MOST ? MOST : s->loop.count - i, done = 0;
     code_step steps[MOST_STEPS];
     bound_row rows[MOST_ROWS];
     int held = 0;
@@ -124,9 +125,11 @@ int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *s, 
     for (int k = 0; k < s->loop.n_rows && n > 0; k++)
         describe_row(plan, base, &s->loop.rows[k], d, i, &rows[k]);
     int32_t *counter = s->loop.counter_slot < 0 ? NULL : base[oly_cell(plan, d, s->loop.counter_slot)];
-    for (int64_t j = 0; j < n; j++) {
+    for (; done < n; done++) {
+        if (predicate >= 0 && !(base[predicate] && *(const bool *)base[predicate]))
+            break;
         if (counter)
-            *counter = (int32_t)(s->loop.lower + i + j);
+            *counter = (int32_t)(s->loop.lower + i + done);
         for (int k = 0; k < s->loop.n_rows; k++) {
             *rows[k].cell = *rows[k].of ? (char *)*rows[k].of + rows[k].offset : NULL;
             rows[k].offset += rows[k].step;
@@ -135,8 +138,8 @@ int64_t oly_loop_code_run(const oly_plan *plan, void **base, const oly_step *s, 
             run_step(&steps[k]);
         turn(plan, base, s, d);
     }
-    atomic_fetch_add_explicit(&iterations, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&iterations, done, memory_order_relaxed);
     while (held > 0)
-        oly_group_let_go(&steps[--held].held, n);
-    return n;
+        oly_group_let_go(&steps[--held].held, done);
+    return done;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run: layouts  Counted loops whose steps are machine code run without the interpreter (run/loop_code.c): drawn scans and loops over a few
+/* run: layouts  Loops whose steps are machine code run without the interpreter (run/loop_code.c): drawn scans, counted and conditional loops over a few
  * numbers, forward and backward, with rows that are read and written, counters, carries that change places or stay, bodies of several steps,
  * nested loops, have the bits of the interpreter, and most of them have been run so. LOOP_CODE=seed:count draws others. */
 #include "check.h"
@@ -73,16 +73,30 @@ static void fori_body(oly_array i, oly_array *carry, void *user)
         oly_fori(0, 12, inner_body, x->carries, carry, user);
 }
 
+static oly_array goes_on(const oly_array *carry, void *user)
+{
+    const drawn *x = user;
+    return oly_lt(carry[x->carries], 40 + x->seed % 7);
+}
+static void while_body(oly_array *carry, void *user)
+{
+    const drawn *x = user;
+    advance(x, x->counts ? carry[x->carries] : NULL, carry, NULL);
+    carry[x->carries] = oly_add(carry[x->carries], 1);
+}
+
 static void program(const oly_array *in, oly_array *out, void *user)
 {
     const drawn *x = user;
-    oly_array carry[CARRIES], again[CARRIES];
+    oly_array carry[CARRIES], again[CARRIES], counted[CARRIES + 1];
     for (int k = 0; k < x->carries; k++)
-        again[k] = carry[k] = fitting(x, k, oly_slice(in[k], "0"));
+        counted[k] = again[k] = carry[k] = fitting(x, k, oly_slice(in[k], "0"));
+    counted[x->carries] = oly_zeros(OLY_INT32);
     oly_scan(LENGTH, x->reverse, scan_body, x->carries, carry, x->rows, in, x->carries, out, user);
     oly_fori(3, 3 + LENGTH, fori_body, x->carries, again, user);
+    oly_while(goes_on, while_body, x->carries + 1, counted, user);
     for (int k = 0; k < x->carries; k++)
-        out[x->carries + k] = oly_concatenate(0, carry[k], again[k]);
+        out[x->carries + k] = oly_concatenate(0, carry[k], again[k], counted[k]);
 }
 
 /* Runs it some times, as code is made meanwhile, and returns the bytes of the results, which are the same each time. */
