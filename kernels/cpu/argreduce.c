@@ -9,6 +9,7 @@
 enum {
     WIDTH = 512,
     BLOCK = 64,
+    LANES = 16,
     AHEAD = 8,
     SHORT =
         64, /* at most so many elements of a result, which lie one after the other: results are computed side by side */
@@ -28,8 +29,8 @@ typedef void take_short(int64_t n, void *best, int64_t *number, const void *in, 
 /* Is x better than y? */
 typedef bool beats(const void *x, const void *y);
 
-/* A: the type in which elements are compared */
-#define BETTER(name, op, d, T, A, of)                                                                                  \
+/* A: the type in which elements are compared; of NaN both comparisons are false */
+#define BETTER(name, op, no_better, d, T, A, of)                                                                       \
     /* Is any of BLOCK adjacent candidates better than its best, or than the only one? Most blocks have none. */       \
     static bool name##_any_##d(const T *x, const A *held, int64_t each)                                                \
     {                                                                                                                  \
@@ -38,7 +39,7 @@ typedef bool beats(const void *x, const void *y);
             const A best = *held;                                                                                      \
             for (int j = 0; j < BLOCK; j++) {                                                                          \
                 const A next = of(x[j]);                                                                               \
-                any |= (next op best) | (next != next);                                                                \
+                any |= !(next no_better best);                                                                         \
             }                                                                                                          \
         } else {                                                                                                       \
             for (int j = 0; j < BLOCK; j++) {                                                                          \
@@ -65,23 +66,58 @@ typedef bool beats(const void *x, const void *y);
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
+    /* The best of BLOCK candidates, without NaN; *nan: there is one. */                                               \
+    static A name##_of_block_##d(const T *x, bool *nan)                                                                \
+    {                                                                                                                  \
+        A lane[LANES];                                                                                                 \
+        int any = 0;                                                                                                   \
+        for (int j = 0; j < LANES; j++)                                                                                \
+            lane[j] = of(x[j]);                                                                                        \
+        for (int i = 0; i < BLOCK; i += LANES)                                                                         \
+            for (int j = 0; j < LANES; j++) {                                                                          \
+                const A next = of(x[i + j]);                                                                           \
+                any |= next != next;                                                                                   \
+                lane[j] = next op lane[j] ? next : lane[j];                                                            \
+            }                                                                                                          \
+        for (int half = LANES / 2; half > 0; half /= 2) /* no branches, which would be guessed wrong */                \
+            for (int j = 0; j < half; j++)                                                                             \
+                lane[j] = lane[j + half] op lane[j] ? lane[j + half] : lane[j];                                        \
+        *nan = any;                                                                                                    \
+        return lane[0];                                                                                                \
+    }                                                                                                                  \
+    /* Of whole blocks only the best is found out; where in its block it is, at the end. */                            \
     static void name##_run_##d(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at,     \
                                bool first)                                                                             \
     {                                                                                                                  \
         const T *x = in;                                                                                               \
         A held = first ? of(x[0]) : *(A *)best;                                                                        \
-        int64_t where = first ? at : *number;                                                                          \
+        int64_t where = first ? at : *number, block = -1;                                                              \
         for (int64_t begin = 0; begin < n && held == held; begin += BLOCK) {                                           \
             int64_t end = n - begin < BLOCK ? n : begin + BLOCK;                                                       \
-            if (stride == 1 && end - begin == BLOCK && !name##_any_##d(x + begin, &held, 0))                           \
-                continue;                                                                                              \
+            if (stride == 1 && end - begin == BLOCK) {                                                                 \
+                bool nan;                                                                                              \
+                if (!name##_any_##d(x + begin, &held, 0))                                                              \
+                    continue;                                                                                          \
+                const A most = name##_of_block_##d(x + begin, &nan);                                                   \
+                if (!nan) {                                                                                            \
+                    held = most;                                                                                       \
+                    block = begin;                                                                                     \
+                    continue;                                                                                          \
+                }                                                                                                      \
+            }                                                                                                          \
             for (int64_t k = begin; k < end && held == held; k++) {                                                    \
                 const A next = of(x[k * stride]);                                                                      \
                 if (next op held || next != next) {                                                                    \
                     held = next;                                                                                       \
                     where = at + k;                                                                                    \
+                    block = -1;                                                                                        \
                 }                                                                                                      \
             }                                                                                                          \
+        }                                                                                                              \
+        if (block >= 0) {                                                                                              \
+            while (!(of(x[block]) == held))                                                                            \
+                block++;                                                                                               \
+            where = at + block;                                                                                        \
         }                                                                                                              \
         *(A *)best = held;                                                                                             \
         *number = where;                                                                                               \
@@ -113,8 +149,8 @@ typedef bool beats(const void *x, const void *y);
         return x op y || (x != x && y == y);                                                                           \
     }
 #define BOTH(d, T, A, of)                                                                                              \
-    BETTER(largest, >, d, T, A, of)                                                                                    \
-    BETTER(smallest, <, d, T, A, of)
+    BETTER(largest, >, <=, d, T, A, of)                                                                                \
+    BETTER(smallest, <, >=, d, T, A, of)
 #define BOTH_OF_PLAIN(a, number, name, s, T, ...)      BOTH(s, T, T, SAME)
 #define BOTH_OF_NARROW(a, number, name, s, T, of, ...) BOTH(s, T, float, of)
 BOTH(b8, uint8_t, uint8_t, SAME)

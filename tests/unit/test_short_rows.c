@@ -163,6 +163,12 @@ static void short_rows_are_as_one_by_one(void **unused)
             check_reduction(combiners[draw(3)], rows, n < 64 ? n : 63, between);
         }
         check_narrow_rows();
+        for (int round = 0; round < 120; round++) { /* longer ones, of which whole blocks are compared at once */
+            int64_t rows = 1 + draw(9), n = 60 + draw(round % 2 ? 200 : 5000), between = n + draw(5);
+            oly_dtype dtype = draw(3) ? OLY_FLOAT32 : OLY_INT32;
+            fill(dtype);
+            check_places(dtype, draw(2), rows, n, between);
+        }
     }
     assert_int_equal(oly_kernels_choose(""), OLY_OK);
 }
