@@ -39,10 +39,10 @@ static oly_array middle(oly_array x, oly_array start)
     return oly_dynamic_slice(x, OLY_INDEXES(start, start), 2, half);
 }
 
-static oly_array largest(oly_array x)
+static oly_array largest(oly_array x, int64_t k)
 {
     oly_array values, positions;
-    oly_top_k(x, 8, &values, &positions);
+    oly_top_k(x, k, &values, &positions);
     return oly_add(values, oly_astype(positions, OLY_FLOAT32));
 }
 
@@ -119,6 +119,44 @@ static void recur(oly_array i, oly_array *c, void *user)
 static oly_array recurrence(oly_array x, oly_array w, int64_t n)
 {
     oly_fori(0, n, recur, 1, &x, &w);
+    return x;
+}
+static void average_step(oly_array *c, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    c[0] = y[0] = oly_add(oly_mul(0.9, c[0]), oly_mul(0.1, x[0]));
+}
+/* Exponentially weighted, of all before each element. */
+static oly_array average(oly_array x)
+{
+    oly_array c = oly_zeros(OLY_FLOAT32), y;
+    oly_scan(oly_dim(x, 0), false, average_step, 1, &c, 1, &x, 1, &y, NULL);
+    return y;
+}
+static void diffused_step(oly_array i, oly_array *c, void *user)
+{
+    int rank = oly_rank(c[0]);
+    oly_array inside[3], middle = c[0], sum;
+    (void)i, (void)user;
+    for (int d = 0; d < rank; d++) { /* inside[d]: without the borders of all dimensions but d */
+        inside[d] = c[0];
+        for (int e = 0; e < rank; e++)
+            if (e != d)
+                inside[d] = oly_slice_in_dim(inside[d], 1, oly_dim(c[0], e) - 1, 1, e);
+        middle = oly_slice_in_dim(middle, 1, oly_dim(c[0], d) - 1, 1, d);
+    }
+    sum = oly_mul(-2. * rank, middle);
+    for (int d = 0; d < rank; d++)
+        sum = oly_add(sum, oly_add(oly_slice_in_dim(inside[d], 0, oly_dim(c[0], d) - 2, 1, d),
+                                   oly_slice_in_dim(inside[d], 2, oly_dim(c[0], d), 1, d)));
+    middle = oly_add(middle, oly_mul(0.1, sum));
+    c[0] = rank == 2 ? oly_dynamic_update_slice(c[0], middle, OLY_INDEXES(1, 1))
+                     : oly_dynamic_update_slice(c[0], middle, OLY_INDEXES(1, 1, 1));
+}
+/* A hundred steps of the heat equation, of two or three dimensions. */
+static oly_array diffused(oly_array x)
+{
+    oly_fori(0, 100, diffused_step, 1, &x, NULL);
     return x;
 }
 static void logistic_step(oly_array i, oly_array *c, void *user)

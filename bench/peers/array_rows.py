@@ -129,6 +129,27 @@ def conv(x, k, padding="SAME", **more):
     return lax.conv_general_dilated(x, k, (1,) * (x.ndim - 2), padding, **more)
 
 
+def average(x):
+    def step(c, e):
+        c = np.float32(0.9) * c + np.float32(0.1) * e
+        return c, c
+    return scan(step, np.float32(0), x)[1]
+
+
+def diffused_step(x):
+    middle = (slice(1, -1),) * x.ndim
+    total = np.float32(-2 * x.ndim) * x[middle]
+    for d in range(x.ndim):
+        for part in (slice(None, -2), slice(2, None)):
+            total = total + x[middle[:d] + (part,) + middle[d + 1:]]
+    new = x[middle] + np.float32(0.1) * total
+    if jax:
+        return x.at[middle].set(new)
+    x = x.copy()
+    x[middle] = new
+    return x
+
+
 def loop(n, step):
     if jax:
         return lambda x: lax.fori_loop(0, n, lambda i, c: step(c), x)
@@ -318,6 +339,7 @@ ROWS = {
     "bins": lambda x: xp.bincount(x, length=N // 1024) if jax else np.bincount(x, minlength=N // 1024),
     "searches": lambda x, y: xp.searchsorted(x, y),
     "sorts_columns": lambda x: xp.sort(x, 0), "sorts_positions": lambda x: xp.argsort(x, stable=True),
+    "sorts_largest_of_line": lambda x: lax.top_k(x, 64)[0] if jax else np.sort(np.partition(x, -64)[-64:]),
     "sorts_largest": lambda x: lax.top_k(x, 8)[0] if jax else np.sort(np.partition(x, -8, 1)[:, -8:], 1),
     "segment_sum": lambda x, i: segments(x, i, N // 4), "segment_sum_sorted": lambda x, i: segments(x, i, N // 4),
     "products_i8": lambda x, y: lax.dot(x, y, preferred_element_type=np.int32) if jax else x.astype(np.int32) @ y.astype(np.int32),
@@ -505,6 +527,10 @@ ROWS.update({
     "rearranged_diff": lambda x: xp.diff(x), "short_distances": distances, "short_forces": forces, "gather_pairs": pair_forces,
     "gather_padded_rows": lambda e, x, i: xp.sum(e * xp.take(x, i, 0), 1),
     "rearranged_pixels": lambda x: x.reshape(len(x), 16, 2, 2, 56, 56).transpose(0, 1, 4, 2, 5, 3).reshape(len(x), 16, 112, 112),
+    "loops_average": average, "loops_short_rows": loop(100, diffused_step), "loops_small_cube": loop(100, diffused_step),
+    "images_sum_of_small": lambda x: x.sum((0, 2, 3)), "products_few_vectors": lambda x, y: x @ y,
+    "rearranged_steps": lambda x: x[::3].copy(), "rearranged_short_rows": lambda x: x[:, 2:5].copy(),
+    "windows_max_of_channels": only(lambda x: lax.reduce_window(x, np.float32(-np.inf), lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")),
     "loops_recurrence": lambda x, w: sc(lambda c, w: xp.tanh(c @ w))(x, w), "loops_logistic_map": lambda x: sc(lambda c: np.float32(3.7) * c * (1 - c))(x),
     "whole_cumsum_gradient": grad_of(lambda x: sq(xp.cumsum(x))), "gather_gradient": grad_of(lambda x, i: sq(xp.take(x, i, 0))),
     "first_two_sum": lambda x: x.sum((0, 1)), "images_var": lambda x: x.var((0, 2, 3)), "images_normalised": bn,

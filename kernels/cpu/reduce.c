@@ -196,10 +196,7 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
                     even = even_length(&r->kept, begin + i, m - i);                                                    \
                     transpose_w##size((int)even, (int)columns, turned + i, APART, from + k, between);                  \
                 }                                                                                                      \
-                if (k == 0)                                                                                            \
-                    memcpy(so_far, turned, (size_t)(m * r->bytes));                                                    \
-                for (int64_t c = k == 0; c < columns; c++)                                                             \
-                    r->pair(m, so_far, so_far, turned + c * APART);                                                    \
+                r->rows(1, columns, m, so_far, turned, APART, 1, k > 0);                                               \
             }                                                                                                          \
         }                                                                                                              \
     }
@@ -211,7 +208,8 @@ CHAIN_OF_COLUMNS(8, uint64_t, 8)
 static bool is_columns(const reduction *r, const dims *sequence, const row *w)
 {
     bool several = r->bytes <= 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* copies are as fast */
-    return several && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 && r->kept.rank > 0 &&
+    return several && r->rows && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
+           r->kept.rank > 0 &&
            (r->kept.extent[r->kept.rank - 1] >= FEWEST || even_length(&r->kept, w->first, w->n) == w->n);
 }
 
