@@ -256,11 +256,11 @@ int oly_stencil_outer(const oly_stencil_share *t, int k)
 
 /* -- short rows: cpu/stencil_short.c ------------------------------------------------------------------------------- */
 
-/* The longest rows for it: of shorter ones, some of the strip layout would be padding. */
-static int64_t short_row(int bytes, int vector_bytes)
+/* The longest rows for it, measured (Zen 4): of shorter ones much of the strip layout is padding, and single ones take longer to bring into
+ * it and out again. */
+static int64_t short_row(const shape *a, int vector_bytes)
 {
-    int64_t lanes = vector_bytes / bytes;
-    return lanes * oly_larger(lanes, OLY_STENCIL_GHOSTS);
+    return a->rank == 1 ? 64 * vector_bytes / a->bytes : 4 * vector_bytes;
 }
 
 static int64_t short_slab(const int64_t window[3])
@@ -313,7 +313,7 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);
     int64_t fixed = oly_larger(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
     int64_t elements = row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed;
-    window[2] = oly_smaller(window[2], short_row(a.bytes, OLY_STENCIL_LANES * 4)); /* parts at a border may be */
+    window[2] = oly_smaller(window[2], short_row(&a, OLY_STENCIL_LANES * 4)); /* parts at a border may be */
     elements = oly_larger(elements, short_elements(&a, window, steps));
     return (size_t)(elements * a.bytes + 64);
 }
@@ -442,7 +442,7 @@ void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps
     int64_t window[3];
     for (int d = 0; d < 3; d++)
         window[d] = t.window_hi[d] - t.window_lo[d];
-    if (window[2] <= short_row(a.bytes, table->vector_bytes)) {
+    if (window[2] <= short_row(&a, table->vector_bytes)) {
         t.behind = behind_of(&a);
         t.together = short_together(&a, window);
         t.slots = short_slots(&a, window, steps);
