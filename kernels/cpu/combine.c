@@ -61,182 +61,193 @@ static inline __attribute__((always_inline)) void copy_lanes(void *to, const voi
 }
 
 /* Element type S(T, U), U the type of its arithmetic, under one combiner. */
-#define COMBINER(name, s, T, U, op)                                                                                        \
-    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                      \
-    {                                                                                                                      \
-        T *result = out;                                                                                                   \
-        const T *x = px, *y = py;                                                                                          \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                             \
-    }                                                                                                                      \
-    /* `count` results of eight rows, the last one at x7; constant. Unrolled too early, it would branch. */                \
-    static inline __attribute__((always_inline)) void name##_eight_of_##s(const int count, T *result, const T *x0,         \
-                                                                          int64_t stride, const T *x7)                     \
-    {                                                                                                                      \
-        const T *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                                   \
-        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride;                                                   \
-        T a[ACROSS], b[ACROSS], c[ACROSS];                                                                                 \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, x0[j], x1[j]);                             \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x2[j], x3[j]);                             \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, a[j], b[j]);                               \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x4[j], x5[j]);                             \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) c[j] = op(T, U, x6[j], x7[j]);                             \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, b[j], c[j]);                               \
-        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) result[j] = op(T, U, a[j], b[j]);                          \
-    }                                                                                                                      \
-    /* n >= count of them; the last `count` may overlap those before, and are the same again. */                           \
-    static inline __attribute__((always_inline)) void name##_eight_by_##s(const int count, int64_t n, T *result,           \
-                                                                          const T *x, int64_t stride)                      \
-    {                                                                                                                      \
-        for (int64_t i = 0; i < n; i += count) {                                                                           \
-            const int64_t at = i + count <= n ? i : n - count;                                                             \
-            name##_eight_of_##s(count, result + at, x + at, stride, x + at + 7 * stride);                                  \
-        }                                                                                                                  \
-    }                                                                                                                      \
-    static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                     \
-    {                                                                                                                      \
-        T *result = out;                                                                                                   \
-        const T *x = px;                                                                                                   \
-        if (n >= ACROSS)                                                                                                   \
-            name##_eight_by_##s(ACROSS, n, result, x, stride);                                                             \
-        else if (n >= FEW)                                                                                                 \
-            name##_eight_by_##s(FEW, n, result, x, stride);                                                                \
-        else if (n >= FEW / 2)                                                                                             \
-            name##_eight_by_##s(FEW / 2, n, result, x, stride);                                                            \
-        else if (n >= FEWEST)                                                                                              \
-            name##_eight_by_##s(FEWEST, n, result, x, stride);                                                             \
-        else { /* more than there are, of all rows but the last, which end behind it */                                    \
-            T rows[8 * FEWEST] = {0}, *last = rows + 7 * FEWEST, got[FEWEST];                                              \
-            const bool in_place = stride >= (n == 1 ? FEWEST - 1 : n);                                                     \
-            for (int k = in_place ? 7 : 0; k < 8; k++)                                                                     \
-                for (int64_t j = 0; j < n; j++)                                                                            \
-                    rows[k * FEWEST + j] = x[k * stride + j];                                                              \
-            if (in_place)                                                                                                  \
-                name##_eight_of_##s(FEWEST, got, x, stride, last);                                                         \
-            else                                                                                                           \
-                name##_eight_of_##s(FEWEST, got, rows, FEWEST, last);                                                      \
-            for (int64_t j = 0; j < n; j++)                                                                                \
-                result[j] = got[j];                                                                                        \
-        }                                                                                                                  \
-    }                                                                                                                      \
-    static void name##_chain_##s(int64_t n, void *out, const void *px)                                                     \
-    {                                                                                                                      \
-        const T *x = px;                                                                                                   \
-        T so_far = x[0];                                                                                                   \
-        for (int64_t i = 1; i < n; i++)                                                                                    \
-            so_far = op(T, U, so_far, x[i]);                                                                               \
-        *(T *)out = so_far;                                                                                                \
-    }                                                                                                                      \
-    static inline __attribute__((always_inline)) void name##_columns_##s(                                                  \
-        int few, int together, int64_t n, int64_t rows, T *out, const T *x, int64_t stride, int64_t group, bool more)      \
-    {                                                                                                                      \
-        T so_far[TOGETHER][MOST_COLUMNS];                                                                                  \
-        const T *begin = more ? out : x;                                                                                   \
-        const int64_t apart = more ? n : group;                                                                            \
-        for (int g = 0; g < together; g++)                                                                                 \
-            for (int j = 0; j < few; j++)                                                                                  \
-                so_far[g][j] = begin[g * apart + j];                                                                       \
-        for (int64_t k = more ? 0 : 1; k < rows; k++)                                                                      \
-            for (int g = 0; g < together; g++)                                                                             \
-                for (int j = 0; j < few; j++)                                                                              \
-                    so_far[g][j] = op(T, U, so_far[g][j], x[g * group + k * stride + j]);                                  \
-        for (int g = 0; g < together; g++)                                                                                 \
-            for (int j = 0; j < few; j++)                                                                                  \
-                out[g * n + j] = so_far[g][j];                                                                             \
-    }                                                                                                                      \
-    static inline __attribute__((always_inline)) void name##_groups_##s(int few, int64_t n, int64_t rows,                  \
-                                                                        int64_t groups, T *out, const T *x,                \
-                                                                        int64_t stride, int64_t group, bool more)          \
-    {                                                                                                                      \
-        int64_t g = 0;                                                                                                     \
-        for (; g + TOGETHER <= groups; g += TOGETHER)                                                                      \
-            name##_columns_##s(few, TOGETHER, n, rows, out + g * n, x + g * group, stride, group, more);                   \
-        for (; g < groups; g++)                                                                                            \
-            name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group, more);                          \
-    }                                                                                                                      \
-    /* Single elements of groups that slide along x one by one: `count` of them, in registers where that is a constant. */ \
-    static inline __attribute__((always_inline)) void name##_slide_by_##s(const int count, int64_t rows, T *out,           \
-                                                                          const T *x, int64_t stride, bool more)           \
-    {                                                                                                                      \
-        T so_far[SLIDING];                                                                                                 \
-        for (int j = 0; j < count; j++)                                                                                    \
-            so_far[j] = more ? out[j] : x[j];                                                                              \
-        for (int64_t k = more ? 0 : 1; k < rows; k++)                                                                      \
-            _Pragma("GCC ivdep") for (int j = 0; j < count; j++) so_far[j] = op(T, U, so_far[j], x[k * stride + j]);       \
-        for (int j = 0; j < count; j++)                                                                                    \
-            out[j] = so_far[j];                                                                                            \
-    }                                                                                                                      \
-    static inline __attribute__((always_inline)) void name##_slide_##s(int64_t n, int64_t rows, T *out, const T *x,        \
-                                                                       int64_t stride, bool more)                          \
-    {                                                                                                                      \
-        int64_t i = 0;                                                                                                     \
-        for (; i + SLIDING <= n; i += SLIDING)                                                                             \
-            name##_slide_by_##s(SLIDING, rows, out + i, x + i, stride, more);                                              \
-        for (; i + FEW <= n; i += FEW)                                                                                     \
-            name##_slide_by_##s(FEW, rows, out + i, x + i, stride, more);                                                  \
-        if (i < n)                                                                                                         \
-            name##_slide_by_##s((int)(n - i), rows, out + i, x + i, stride, more);                                         \
-    }                                                                                                                      \
-    static void name##_rows_##s(int64_t n, int64_t rows, int64_t groups, void *out, const void *px, int64_t stride,        \
-                                int64_t group, bool more)                                                                  \
-    {                                                                                                                      \
-        T *result = out;                                                                                                   \
-        const T *x = px;                                                                                                   \
-        int64_t i = 0;                                                                                                     \
-        if (n == 1 && group == 1) {                                                                                        \
-            name##_slide_##s(groups, rows, result, x, stride, more);                                                       \
-            return;                                                                                                        \
-        }                                                                                                                  \
-        for (; i + MOST_COLUMNS <= n; i += MOST_COLUMNS)                                                                   \
-            name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group, more);                      \
-        if (n - i >= 4) {                                                                                                  \
-            name##_groups_##s(4, n, rows, groups, result + i, x + i, stride, group, more);                                 \
-            i += 4;                                                                                                        \
-        }                                                                                                                  \
-        switch (n - i) {                                                                                                   \
-        case 3: name##_groups_##s(3, n, rows, groups, result + i, x + i, stride, group, more); break;                      \
-        case 2: name##_groups_##s(2, n, rows, groups, result + i, x + i, stride, group, more); break;                      \
-        case 1: name##_groups_##s(1, n, rows, groups, result + i, x + i, stride, group, more); break;                      \
-        default: break;                                                                                                    \
-        }                                                                                                                  \
-    }                                                                                                                      \
-    static inline                                                                                                          \
-        __attribute__((always_inline)) void name##_fold_##s(int64_t n, T *lane, const T *x, int64_t ahead, int until)      \
-    {                                                                                                                      \
-        copy_lanes(lane, x, sizeof(T) * LANES);                                                                            \
-        int64_t i = LANES;                                                                                                 \
-        for (; i + LANES <= n; i += LANES) {                                                                               \
-            fetch(x + i, ahead, LANES * sizeof(T));                                                                        \
-            for (int j = 0; j < LANES; j++)                                                                                \
-                lane[j] = op(T, U, lane[j], x[i + j]);                                                                     \
-        }                                                                                                                  \
-        int rest = (int)(n - i), done = 0;                                                                                 \
-        for (; done + OLY_FOLDED <= rest; done += OLY_FOLDED)                                                              \
-            for (int j = 0; j < OLY_FOLDED; j++)                                                                           \
-                lane[done + j] = op(T, U, lane[done + j], x[i + done + j]);                                                \
-        if (done < rest) { /* three loops that compilers vectorise with masks */                                           \
-            T last[OLY_FOLDED];                                                                                            \
-            for (int j = 0; j < OLY_FOLDED; j++)                                                                           \
-                last[j] = j < rest - done ? x[i + done + j] : 0;                                                           \
-            for (int j = 0; j < OLY_FOLDED; j++)                                                                           \
-                last[j] = op(T, U, lane[done + j], last[j]);                                                               \
-            for (int j = 0; j < OLY_FOLDED; j++)                                                                           \
-                lane[done + j] = j < rest - done ? last[j] : lane[done + j];                                               \
-        }                                                                                                                  \
-        for (int half = LANES / 2; half >= until; half /= 2)                                                               \
-            for (int j = 0; j < half; j++)                                                                                 \
-                lane[j] = op(T, U, lane[j], lane[j + half]);                                                               \
-    }                                                                                                                      \
-    static void name##_lanes_##s(int64_t n, void *out, const void *px, int64_t ahead)                                      \
-    {                                                                                                                      \
-        T lane[LANES];                                                                                                     \
-        name##_fold_##s(n, lane, px, ahead, 1);                                                                            \
-        *(T *)out = lane[0];                                                                                               \
-    }                                                                                                                      \
-    static void name##_folded_##s(int64_t n, void *out, const void *px)                                                    \
-    {                                                                                                                      \
-        T lane[LANES];                                                                                                     \
-        name##_fold_##s(n, lane, px, 0, OLY_FOLDED);                                                                       \
-        memcpy(out, lane, sizeof(T) * OLY_FOLDED);                                                                         \
+#define COMBINER(name, s, T, U, op)                                                                                    \
+    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x = px, *y = py;                                                                                      \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                         \
+    }                                                                                                                  \
+    /* `count` results of eight rows, the last one at x7; constant. Unrolled too early, it would branch. */            \
+    static inline __attribute__((always_inline)) void name##_eight_of_##s(const int count, T *result, const T *x0,     \
+                                                                          int64_t stride, const T *x7)                 \
+    {                                                                                                                  \
+        const T *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                               \
+        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride;                                               \
+        T a[ACROSS], b[ACROSS], c[ACROSS];                                                                             \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, x0[j], x1[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x2[j], x3[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) a[j] = op(T, U, a[j], b[j]);                           \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, x4[j], x5[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) c[j] = op(T, U, x6[j], x7[j]);                         \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) b[j] = op(T, U, b[j], c[j]);                           \
+        _Pragma("GCC unroll 1") for (int j = 0; j < count; j++) result[j] = op(T, U, a[j], b[j]);                      \
+    }                                                                                                                  \
+    /* n >= count of them; the last `count` may overlap those before, and are the same again. */                       \
+    static inline __attribute__((always_inline)) void name##_eight_by_##s(const int count, int64_t n, T *result,       \
+                                                                          const T *x, int64_t stride)                  \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i += count) {                                                                       \
+            const int64_t at = i + count <= n ? i : n - count;                                                         \
+            name##_eight_of_##s(count, result + at, x + at, stride, x + at + 7 * stride);                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                 \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x = px;                                                                                               \
+        if (n >= ACROSS)                                                                                               \
+            name##_eight_by_##s(ACROSS, n, result, x, stride);                                                         \
+        else if (n >= FEW)                                                                                             \
+            name##_eight_by_##s(FEW, n, result, x, stride);                                                            \
+        else if (n >= FEW / 2)                                                                                         \
+            name##_eight_by_##s(FEW / 2, n, result, x, stride);                                                        \
+        else if (n >= FEWEST)                                                                                          \
+            name##_eight_by_##s(FEWEST, n, result, x, stride);                                                         \
+        else { /* more than there are, of all rows but the last, which end behind it */                                \
+            T rows[8 * FEWEST] = {0}, *last = rows + 7 * FEWEST, got[FEWEST];                                          \
+            const bool in_place = stride >= (n == 1 ? FEWEST - 1 : n);                                                 \
+            for (int k = in_place ? 7 : 0; k < 8; k++)                                                                 \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    rows[k * FEWEST + j] = x[k * stride + j];                                                          \
+            if (in_place)                                                                                              \
+                name##_eight_of_##s(FEWEST, got, x, stride, last);                                                     \
+            else                                                                                                       \
+                name##_eight_of_##s(FEWEST, got, rows, FEWEST, last);                                                  \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                result[j] = got[j];                                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void name##_chain_##s(int64_t n, void *out, const void *px)                                                 \
+    {                                                                                                                  \
+        const T *x = px;                                                                                               \
+        T so_far = x[0];                                                                                               \
+        for (int64_t i = 1; i < n; i++)                                                                                \
+            so_far = op(T, U, so_far, x[i]);                                                                           \
+        *(T *)out = so_far;                                                                                            \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void name##_columns_##s(                                              \
+        int few, int together, int64_t n, int64_t rows, T *out, const T *x, int64_t stride, int64_t group, bool more)  \
+    {                                                                                                                  \
+        T so_far[TOGETHER][MOST_COLUMNS];                                                                              \
+        const T *begin = more ? out : x;                                                                               \
+        const int64_t apart = more ? n : group;                                                                        \
+        for (int g = 0; g < together; g++)                                                                             \
+            for (int j = 0; j < few; j++)                                                                              \
+                so_far[g][j] = begin[g * apart + j];                                                                   \
+        for (int64_t k = more ? 0 : 1; k < rows; k++)                                                                  \
+            for (int g = 0; g < together; g++)                                                                         \
+                for (int j = 0; j < few; j++)                                                                          \
+                    so_far[g][j] = op(T, U, so_far[g][j], x[g * group + k * stride + j]);                              \
+        for (int g = 0; g < together; g++)                                                                             \
+            for (int j = 0; j < few; j++)                                                                              \
+                out[g * n + j] = so_far[g][j];                                                                         \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void name##_groups_##s(int few, int64_t n, int64_t rows,              \
+                                                                        int64_t groups, T *out, const T *x,            \
+                                                                        int64_t stride, int64_t group, bool more)      \
+    {                                                                                                                  \
+        int64_t g = 0;                                                                                                 \
+        for (; g + TOGETHER <= groups; g += TOGETHER)                                                                  \
+            name##_columns_##s(few, TOGETHER, n, rows, out + g * n, x + g * group, stride, group, more);               \
+        for (; g < groups; g++)                                                                                        \
+            name##_columns_##s(few, 1, n, rows, out + g * n, x + g * group, stride, group, more);                      \
+    }                                                                                                                  \
+    /* Single elements of groups that slide along x one by one: `count` of them, in registers if it is constant. */    \
+    static inline __attribute__((always_inline)) void name##_slide_by_##s(const int count, int64_t rows, T *out,       \
+                                                                          const T *x, int64_t stride, bool more)       \
+    {                                                                                                                  \
+        T so_far[SLIDING];                                                                                             \
+        for (int j = 0; j < count; j++)                                                                                \
+            so_far[j] = more ? out[j] : x[j];                                                                          \
+        for (int64_t k = more ? 0 : 1; k < rows; k++)                                                                  \
+            _Pragma("GCC ivdep") for (int j = 0; j < count; j++) so_far[j] = op(T, U, so_far[j], x[k * stride + j]);   \
+        for (int j = 0; j < count; j++)                                                                                \
+            out[j] = so_far[j];                                                                                        \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void name##_slide_##s(int64_t n, int64_t rows, T *out, const T *x,    \
+                                                                       int64_t stride, bool more)                      \
+    {                                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        for (; i + SLIDING <= n; i += SLIDING)                                                                         \
+            name##_slide_by_##s(SLIDING, rows, out + i, x + i, stride, more);                                          \
+        for (; i + FEW <= n; i += FEW)                                                                                 \
+            name##_slide_by_##s(FEW, rows, out + i, x + i, stride, more);                                              \
+        if (i < n)                                                                                                     \
+            name##_slide_by_##s((int)(n - i), rows, out + i, x + i, stride, more);                                     \
+    }                                                                                                                  \
+    static void name##_rows_##s(int64_t n, int64_t rows, int64_t groups, void *out, const void *px, int64_t stride,    \
+                                int64_t group, bool more)                                                              \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x = px;                                                                                               \
+        int64_t i = 0;                                                                                                 \
+        if (n == 1 && group == 1) {                                                                                    \
+            name##_slide_##s(groups, rows, result, x, stride, more);                                                   \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (; i + MOST_COLUMNS <= n; i += MOST_COLUMNS)                                                               \
+            name##_groups_##s(MOST_COLUMNS, n, rows, groups, result + i, x + i, stride, group, more);                  \
+        if (n - i >= 4) {                                                                                              \
+            name##_groups_##s(4, n, rows, groups, result + i, x + i, stride, group, more);                             \
+            i += 4;                                                                                                    \
+        }                                                                                                              \
+        switch (n - i) {                                                                                               \
+        case 3: name##_groups_##s(3, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
+        case 2: name##_groups_##s(2, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
+        case 1: name##_groups_##s(1, n, rows, groups, result + i, x + i, stride, group, more); break;                  \
+        default: break;                                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline                                                                                                      \
+        __attribute__((always_inline)) void name##_fold_##s(int64_t n, T *lane, const T *x, int64_t ahead, int until)  \
+    {                                                                                                                  \
+        int64_t i = LANES;                                                                                             \
+        int half = LANES / 2;                                                                                          \
+        if (n == LANES) {                                                                                              \
+            for (int j = 0; j < LANES / 2; j++)                                                                        \
+                lane[j] = op(T, U, x[j], x[j + LANES / 2]);                                                            \
+            half = LANES / 4;                                                                                          \
+        } else if (n < 2 * LANES) {                                                                                    \
+            copy_lanes(lane, x, sizeof(T) * LANES);                                                                    \
+        } else {                                                                                                       \
+            for (int j = 0; j < LANES; j++)                                                                            \
+                lane[j] = op(T, U, x[j], x[LANES + j]);                                                                \
+            i += LANES;                                                                                                \
+        }                                                                                                              \
+        for (; i + LANES <= n; i += LANES) {                                                                           \
+            fetch(x + i, ahead, LANES * sizeof(T));                                                                    \
+            for (int j = 0; j < LANES; j++)                                                                            \
+                lane[j] = op(T, U, lane[j], x[i + j]);                                                                 \
+        }                                                                                                              \
+        int rest = (int)(n - i), done = 0;                                                                             \
+        for (; done + OLY_FOLDED <= rest; done += OLY_FOLDED)                                                          \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                lane[done + j] = op(T, U, lane[done + j], x[i + done + j]);                                            \
+        if (done < rest) { /* three loops that compilers vectorise with masks */                                       \
+            T last[OLY_FOLDED];                                                                                        \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                last[j] = j < rest - done ? x[i + done + j] : 0;                                                       \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                last[j] = op(T, U, lane[done + j], last[j]);                                                           \
+            for (int j = 0; j < OLY_FOLDED; j++)                                                                       \
+                lane[done + j] = j < rest - done ? last[j] : lane[done + j];                                           \
+        }                                                                                                              \
+        for (; half >= until; half /= 2)                                                                               \
+            for (int j = 0; j < half; j++)                                                                             \
+                lane[j] = op(T, U, lane[j], lane[j + half]);                                                           \
+    }                                                                                                                  \
+    static void name##_lanes_##s(int64_t n, void *out, const void *px, int64_t ahead)                                  \
+    {                                                                                                                  \
+        T lane[LANES];                                                                                                 \
+        name##_fold_##s(n, lane, px, ahead, 1);                                                                        \
+        *(T *)out = lane[0];                                                                                           \
+    }                                                                                                                  \
+    static void name##_folded_##s(int64_t n, void *out, const void *px)                                                \
+    {                                                                                                                  \
+        T lane[LANES];                                                                                                 \
+        name##_fold_##s(n, lane, px, 0, OLY_FOLDED);                                                                   \
+        memcpy(out, lane, sizeof(T) * OLY_FOLDED);                                                                     \
     }
 
 /* Narrow types are rounded after each pair; whole reductions of them are computed in float32 (reduce.c). */
