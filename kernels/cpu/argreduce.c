@@ -251,17 +251,23 @@ static void find(const oly_local_task *t, const box *b, int64_t width, int64_t c
     }
 }
 
-/* BLOCK results, side by side, of elements of 4 bytes that lie one after the other; few, or they would be read at once. */
+/* BLOCK results, side by side, of elements of 4 or 8 bytes that lie one after the other; few, or they would be read at once. */
 static bool is_short(const oly_local_task *t, const box *b)
 {
-    return oly_element_bytes[t->in[0].dtype] == 4 && b->n_reduced == 1 && b->reduced_stride[0] == 1 &&
-           b->reduced[0] <= SHORT;
+    const int bytes = oly_element_bytes[t->in[0].dtype];
+    return (bytes == 4 || bytes == 8) && t->in[0].dtype < OLY_COMPLEX64 && b->n_reduced == 1 &&
+           b->reduced_stride[0] == 1 && b->reduced[0] <= SHORT;
 }
 static void find_short(const oly_local_task *t, const box *b, int64_t column, const char *in, double *best,
                        int64_t *number)
 {
-    uint32_t turned[SHORT * BLOCK] __attribute__((aligned(64)));
-    transpose_w4(BLOCK, (int)b->reduced[0], turned, BLOCK, (const uint32_t *)in, column);
+    uint64_t turned[SHORT * BLOCK] __attribute__((aligned(64)));
+    const int n = (int)b->reduced[0];
+    const void *from = in;
+    if (oly_element_bytes[t->in[0].dtype] == 4)
+        transpose_w4(BLOCK, n, (uint32_t *)turned, BLOCK, from, column);
+    else
+        transpose_w8(BLOCK, n, turned, BLOCK, from, column);
     shorts[t->op == OLY_LOCAL_ARGMIN][t->in[0].dtype](b->reduced[0], best, number, turned, b->first);
 }
 

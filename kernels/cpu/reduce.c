@@ -179,16 +179,17 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
-/* n elements of each result of w that lie one after the other: transposed some at a time. */
+/* n elements of each result of w that lie one after the other: transposed some at a time, and then widened, if they are. */
 #define CHAIN_OF_COLUMNS(size, T, together)                                                                            \
     static void chain_of_columns_##size(const reduction *r, const row *w, int64_t n, char *out)                        \
     {                                                                                                                  \
         enum { APART = TURNED + 16 }; /* columns share few places in the cache otherwise */                            \
         T turned[(together)*APART] __attribute__((aligned(64)));                                                       \
+        char wide[TURNED * 8] __attribute__((aligned(64))), place[TURNED * 8] __attribute__((aligned(64)));            \
         int64_t between = last_stride(&r->kept);                                                                       \
         for (int64_t first = 0; first < w->n; first += TURNED) {                                                       \
             int64_t m = w->n - first < TURNED ? w->n - first : TURNED, begin = w->first + first;                       \
-            char *so_far = out + first * r->bytes;                                                                     \
+            char *so_far = r->widen ? wide : out + first * r->out_bytes;                                               \
             for (int64_t k = 0; k < n; k += (together)) {                                                              \
                 int64_t columns = n - k < (together) ? n - k : (together);                                             \
                 for (int64_t i = 0, even; i < m; i += even) {                                                          \
@@ -196,8 +197,16 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
                     even = even_length(&r->kept, begin + i, m - i);                                                    \
                     transpose_w##size((int)even, (int)columns, turned + i, APART, from + k, between);                  \
                 }                                                                                                      \
-                r->rows(1, columns, m, so_far, turned, APART, 1, k > 0);                                               \
+                if (!r->widen)                                                                                         \
+                    r->rows(1, columns, m, so_far, turned, APART, 1, k > 0);                                           \
+                for (int64_t c = 0; c < columns && r->widen; c++) {                                                    \
+                    r->widen((int)m, k + c == 0 ? wide : place, turned + c * APART, NULL, NULL);                       \
+                    if (k + c > 0)                                                                                     \
+                        r->pair(m, wide, wide, place);                                                                 \
+                }                                                                                                      \
             }                                                                                                          \
+            if (r->widen)                                                                                              \
+                put(r, m, out + first * r->out_bytes, wide);                                                           \
         }                                                                                                              \
     }
 CHAIN_OF_COLUMNS(1, uint8_t, 16)
@@ -207,9 +216,9 @@ CHAIN_OF_COLUMNS(8, uint64_t, 8)
 
 static bool is_columns(const reduction *r, const dims *sequence, const row *w)
 {
-    bool several = r->bytes <= 4 || (r->bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* copies are as fast */
-    return several && r->rows && !r->widen && !r->narrow && sequence->rank == 1 && sequence->stride[0] == 1 &&
-           r->kept.rank > 0 &&
+    bool several = r->in_bytes <= 4 || (r->in_bytes == 8 && sequence->extent[0] > FEW_COLUMNS); /* copies are as fast */
+    return several && r->bytes <= 8 && (r->widen || (r->rows && !r->narrow)) && sequence->rank == 1 &&
+           sequence->stride[0] == 1 && r->kept.rank > 0 &&
            (r->kept.extent[r->kept.rank - 1] >= FEWEST || even_length(&r->kept, w->first, w->n) == w->n);
 }
 
@@ -269,7 +278,7 @@ static void chain_of_rows(const reduction *r, const dims *sequence, const row *w
     if (begin == 0 && is_columns(r, sequence, w)) {
         void (*const by_bytes[9])(const reduction *, const row *, int64_t, char *) = {
             [1] = chain_of_columns_1, [2] = chain_of_columns_2, [4] = chain_of_columns_4, [8] = chain_of_columns_8};
-        by_bytes[r->bytes](r, w, end, out);
+        by_bytes[r->in_bytes](r, w, end, out);
         return;
     }
     char *so_far = r->narrow ? wide : out;
