@@ -52,10 +52,10 @@ int oly_copy_chunks(const oly_copy_task *t)
 
 /* -- reductions ----------------------------------------------------------------------------------------------------- */
 
-/* Chunks of results that are adjacent: long pieces of rows, as far as some processors have work. */
-static int wide_chunks(int64_t kept, int wanted)
+/* Chunks of results that are computed together: long pieces of them, as far as some processors have work. */
+static int together_chunks(int64_t kept, int wanted, int64_t long_piece, int64_t short_piece)
 {
-    int64_t most = oly_larger(kept / LONG_ROW, oly_smaller(kept / SHORT_ROW, FEW_CHUNKS));
+    int64_t most = oly_larger(kept / long_piece, oly_smaller(kept / short_piece, FEW_CHUNKS));
     return (int)oly_smaller(wanted, oly_larger(most, 1));
 }
 
@@ -80,7 +80,10 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
     int wanted = chunks_for((double)s.kept * (double)s.outer * (double)s.run, ENOUGH_WORK);
     bool wide = s.run == 1; /* adjacent results: narrow parts of rows are slow */
     if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
-        s.kept_chunks = wide ? wide_chunks(s.kept, wanted) : wanted;
+        bool short_runs = s.outer > 1 && !wide && s.run <= OLY_REDUCE_SHORT_RUN;
+        s.kept_chunks = wide         ? together_chunks(s.kept, wanted, LONG_ROW, SHORT_ROW)
+                        : short_runs ? together_chunks(s.kept, wanted, 16, 8)
+                                     : wanted;
         return s;
     }
     if (wide && leading_results(t) >= wanted) { /* few side by side, but many times */

@@ -85,7 +85,7 @@ typedef struct oly_reduce_shape {
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
 /* Operands that are computed for the reduction (reduce_computed.h): the most elements of a result that are computed together with those of
  * others; the fewest of a run, and of a row with gaps behind it, that are computed by themselves. */
-enum { OLY_REDUCE_WHOLE = 4096, OLY_REDUCE_LONG_RUN = 512, OLY_REDUCE_SHORT_ROW = 16 };
+enum { OLY_REDUCE_WHOLE = 4096, OLY_REDUCE_LONG_RUN = 512, OLY_REDUCE_SHORT_ROW = 16, OLY_REDUCE_SHORT_RUN = 1024 };
 enum { OLY_REDUCE_WINDOW = 65536 }; /* bytes that are computed at once */
 /* Rows that are shorter, of several results each: are all elements of a row's results computed at once? */
 static inline bool oly_reduce_short_whole(const oly_reduce_task *t, const oly_reduce_shape *s)

@@ -23,7 +23,6 @@
 #define FEW_COLUMNS  4     /* fewer are not transposed */
 #define SMALL        64    /* fewer elements: one after the other */
 #define LEVELS       44
-#define SHORT_RUN    1024  /* elements of runs that are reduced together with others */
 #define PLACE        2048  /* bytes of results that are reduced so at once: a tree of them has ROOM for 32 levels */
 #define ROWS         32768 /* the same, of rows, if there are eight */
 #define LONG         2048  /* bytes of a row: some are fetched while others are computed */
@@ -631,7 +630,7 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
         reduce_rows(r, sequence, kept_begin, kept_end, outer_begin, outer_end, out);
     else if (s->outer * s->run < SMALL)
         reduce_small(r, sequence, kept_begin, kept_end, out);
-    else if (!r->source && outer_end - outer_begin > 1 && s->run <= SHORT_RUN)
+    else if (!r->source && outer_end - outer_begin > 1 && s->run <= OLY_REDUCE_SHORT_RUN)
         for (int64_t first = kept_begin, n; first < kept_end; first += n) {
             n = even_length(&r->kept, first, kept_end - first);
             n = n < PLACE / r->bytes ? n : PLACE / r->bytes;

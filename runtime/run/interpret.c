@@ -221,7 +221,7 @@ static oly_status run_iterations(oly_run *r, const oly_step *s, int64_t *i, oly_
             oly_turn_buffers(r, s);
         return OLY_OK;
     }
-    if (r->plan->n_devices == 1 && !oly_platform_is_late() && !r->label && !oly_run_is_timed(r) &&
+    if (turning_devices(r, s) == 1 && !oly_platform_is_late() && !r->label && !oly_run_is_timed(r) &&
         !oly_is_under_way(r)) {
         n = oly_loop_code_run(r->plan, r->base, s, 0, *i);
         if (n > 0) {
