@@ -454,6 +454,57 @@ static void chunks_fit_whenever_code_is_ready(void **unused)
     on_each_with_code(check_chunks);
 }
 
+/* The rows of a box of which chunk k of n computes some elements, but not all. */
+static int rows_in_part(const oly_tile_program *p, const oly_tile_box *box, const oly_tile_operand *x, int k, int n)
+{
+    static float out[1 << 18];
+    int64_t rows = 1, length = box->extent[box->rank - 1];
+    oly_tile_operand y = *x;
+    int found = 0;
+    for (int d = 0; d < box->rank - 1; d++)
+        rows *= box->extent[d];
+    assert_true(rows * length <= (int64_t)COUNT(out));
+    memset(out, 0, sizeof out);
+    y.base = (char *)out;
+    oly_group_run(p, box, x, &y, k, n);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t written = 0;
+        for (int64_t i = 0; i < length; i++)
+            written += out[r * length + i] != 0;
+        found += written != 0 && written != length;
+    }
+    return found;
+}
+
+/* Rows of images with channels last, and of blocks of 3-D fields, are short: those that two threads share are computed at several times the cost. */
+static void chunks_have_whole_rows(void **unused)
+{
+    static const int64_t boxes[][4] = {{28, 58, 118, 0}, {30, 62, 128, 0}, {2, 28, 28, 64}, {100, 100, 0, 0}};
+    static float ones[1 << 18];
+    const oly_tile_instruction sum = {OLY_TILE_add, OLY_FLOAT32, OLY_FLOAT32, {0, 0, -1}, 1, 0, {0}};
+    const int16_t from = 0, to = 1;
+    const uint8_t dtype = OLY_FLOAT32;
+    const oly_tile_program p = {1, &sum, 1, 1, &from, &dtype, &to, &dtype, 2};
+    int64_t before = oly_group_compile_after(0);
+    (void)unused;
+    for (size_t i = 0; i < COUNT(ones); i++)
+        ones[i] = 1;
+    for (size_t b = 0; b < COUNT(boxes); b++) {
+        oly_tile_box box = {0};
+        oly_tile_operand x = {.base = (char *)ones};
+        while (box.rank < 4 && boxes[b][box.rank]) {
+            box.extent[box.rank] = box.whole[box.rank] = boxes[b][box.rank];
+            box.rank++;
+        }
+        for (int64_t d = box.rank - 1, stride = 1; d >= 0; stride *= box.extent[d--])
+            x.stride[d] = stride;
+        for (int n = 1; n <= 64; n += n < 8 ? 1 : 28)
+            for (int k = 0; k < n; k++)
+                assert_int_equal(rows_in_part(&p, &box, &x, k, n), 0);
+    }
+    oly_group_compile_after(before);
+}
+
 /* x = 2 x + 1 in place, in a process that may not make memory executable. */
 static int run_denied(void)
 {
@@ -502,7 +553,8 @@ int main(void)
         cmocka_unit_test(float16_may_be_computed_as_float32), cmocka_unit_test(code_has_the_interpreters_bits),
         cmocka_unit_test(parts_have_the_interpreters_bits),   cmocka_unit_test(an_operation_divides_a_program_in_two),
         cmocka_unit_test(a_load_outlives_its_memory),         cmocka_unit_test(operations_of_every_length),
-        cmocka_unit_test(chunks_fit_whenever_code_is_ready),  cmocka_unit_test(denied_memory_is_no_error)};
+        cmocka_unit_test(chunks_fit_whenever_code_is_ready),  cmocka_unit_test(chunks_have_whole_rows),
+        cmocka_unit_test(denied_memory_is_no_error)};
     if (oly_kernels_choose("") != OLY_OK)
         return 1;
     return CHECK_MAIN(tests);
