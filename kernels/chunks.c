@@ -16,6 +16,8 @@
 #define LONG_ROW       1024   /* results side by side: shorter pieces of rows far apart are read more slowly */
 #define SHORT_ROW      128    /* the least, to have */
 #define FEW_CHUNKS     4      /* so many chunks */
+#define MANY_RUNS      16     /* the same of results of short runs, which are transposed so many at a time */
+#define SOME_RUNS      8
 #define SMALL_PRODUCT  (32 * 32 * 32)
 #define PRODUCT_CHUNKS 16
 #define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer are inefficient */
@@ -82,7 +84,7 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
     if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
         bool short_runs = s.outer > 1 && !wide && s.run <= OLY_REDUCE_SHORT_RUN;
         s.kept_chunks = wide         ? together_chunks(s.kept, wanted, LONG_ROW, SHORT_ROW)
-                        : short_runs ? together_chunks(s.kept, wanted, 16, 8)
+                        : short_runs ? together_chunks(s.kept, wanted, MANY_RUNS, SOME_RUNS)
                                      : wanted;
         return s;
     }

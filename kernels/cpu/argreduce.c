@@ -255,8 +255,7 @@ static void find(const oly_local_task *t, const box *b, int64_t width, int64_t c
 static bool is_short(const oly_local_task *t, const box *b)
 {
     const int bytes = oly_element_bytes[t->in[0].dtype];
-    return (bytes == 4 || bytes == 8) && t->in[0].dtype < OLY_COMPLEX64 && b->n_reduced == 1 &&
-           b->reduced_stride[0] == 1 && b->reduced[0] <= SHORT;
+    return (bytes == 4 || bytes == 8) && b->n_reduced == 1 && b->reduced_stride[0] == 1 && b->reduced[0] <= SHORT;
 }
 static void find_short(const oly_local_task *t, const box *b, int64_t column, const char *in, double *best,
                        int64_t *number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tile operations that move or create elements: conversion between element types, select, counting, and strided loads
  * and stores. Compiled once per instruction set; gives oly_convert_<isa>, used by tile.c and copy.c. */
+#include "cpu/short_rows.h"
 #include "cpu/transpose.h"
 #include "table.h"
 #include <string.h>
@@ -230,8 +231,7 @@ static void repeat(char *out, const char *row, size_t times, size_t bytes)
     }
 }
 
-/* Rows of at most MOST_FEW elements are copied by loops that know their number; where one is repeated, up to MOST_REPEATED times. */
-enum { MOST_FEW = 7, MOST_REPEATED = 16 };
+enum { MOST_REPEATED = 16 }; /* times that a row of MOST_FEW elements is repeated by such a loop */
 
 /* As those of transpose.h. */
 static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, const sixteen *from, int64_t from_row)
@@ -240,28 +240,6 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
         for (int c = 0; c < columns; c++)
             to[c * to_row + r] = from[r * from_row + c];
 }
-
-/* Such a loop: a row needs no call and no loop of its own. */
-#define FEW_COLUMNS(columns, to_row, to_column, from_row, from_column)                                                 \
-    case columns:                                                                                                      \
-        for (int64_t r = 0; r < rows; r++)                                                                             \
-            _Pragma("GCC unroll 8") for (int64_t c = 0; c < (columns); c++) to[r * (to_row) + c * (to_column)] =       \
-                from[r * (from_row) + c * (from_column)];                                                              \
-        return;
-#define EACH_FEW_COLUMNS(...)                                                                                          \
-    FEW_COLUMNS(2, __VA_ARGS__)                                                                                        \
-    FEW_COLUMNS(3, __VA_ARGS__)                                                                                        \
-    FEW_COLUMNS(4, __VA_ARGS__)                                                                                        \
-    FEW_COLUMNS(5, __VA_ARGS__)                                                                                        \
-    FEW_COLUMNS(6, __VA_ARGS__)                                                                                        \
-    FEW_COLUMNS(7, __VA_ARGS__)
-
-/* Every second to fourth element: compilers read those by whole vectors if they know the distance. */
-#define EVERY_NTH(distance)                                                                                            \
-    case distance:                                                                                                     \
-        for (int64_t c = 0; c < columns; c++)                                                                          \
-            to[c] = from[c * (distance)];                                                                              \
-        break;
 
 #define MOVES(size, T)                                                                                                 \
     static void fill_##size(int64_t n, void *out, const void *element)                                                 \
@@ -286,12 +264,12 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
         }                                                                                                              \
         if (column_stride == 1)                                                                                        \
             switch (columns) {                                                                                         \
-                EACH_FEW_COLUMNS(columns, 1, row_stride, 1)                                                            \
+                EACH_FEW(FEW_ELEMENTS, columns, row_stride)                                                            \
             default: break;                                                                                            \
             }                                                                                                          \
         else if (column_stride == 0)                                                                                   \
             switch (columns) {                                                                                         \
-                EACH_FEW_COLUMNS(columns, 1, row_stride, 0)                                                            \
+                EACH_FEW(FEW_TIMES, columns, row_stride)                                                               \
             default: break;                                                                                            \
             }                                                                                                          \
         for (int64_t r = 0; r < rows; r++, to += columns, from += row_stride)                                          \
@@ -320,7 +298,7 @@ static void transpose_w16(int rows, int columns, sixteen *to, int64_t to_row, co
         }                                                                                                              \
         if (column_stride == 1)                                                                                        \
             switch (columns) {                                                                                         \
-                EACH_FEW_COLUMNS(row_stride, 1, columns, 1)                                                            \
+                EACH_FEW(FEW_ELEMENTS, row_stride, columns)                                                            \
             default: break;                                                                                            \
             }                                                                                                          \
         for (int64_t r = 0; r < rows; r++, from += columns, to += row_stride)                                          \

@@ -3,11 +3,11 @@
  * the order of the destination's memory and merged; then rows are copied, or blocks transposed where the source is
  * dense in another dimension. */
 #include "table.h"
+#include "cpu/short_rows.h"
 #include "cpu/transpose.h"
 #include <string.h>
 
 #define SIDE 64 /* of a transposed block: 16 and 32 were half as fast */
-#define FEW  8  /* elements of short rows */
 
 typedef struct copy {
     int rank;
@@ -89,37 +89,15 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
     }
 }
 
-/* Rows of a few elements, or of an element repeated, by loops that know their number: a call for each would take longer. */
-#define FEW_COLUMNS(columns, T)                                                                                        \
-    case columns:                                                                                                      \
-        for (int64_t r = 0; r < rows; r++)                                                                             \
-            memcpy(to + r * to_row, from + r * from_row, sizeof(T) * (columns));                                       \
-        return;
-#define FEW_TIMES(columns, T)                                                                                          \
-    case columns:                                                                                                      \
-        for (int64_t r = 0; r < rows; r++) {                                                                           \
-            const T repeated = from[r * from_row];                                                                     \
-            _Pragma("GCC unroll 8") for (int c = 0; c < (columns); c++) to[r * to_row + c] = repeated;                 \
-        }                                                                                                              \
-        return;
-#define EACH_FEW(X, T) X(2, T) X(3, T) X(4, T) X(5, T) X(6, T) X(7, T) X(8, T)
-
-/* Every second to fourth element, and backwards: compilers read those by whole vectors if they know the distance. */
-#define EVERY_NTH(distance)                                                                                            \
-    case distance:                                                                                                     \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            to[i] = from[i * (distance)];                                                                              \
-        break;
-
 /* Two dimensions: rows and columns. */
 #define PLANES(size, T)                                                                                                \
-    static void row_##size(int64_t n, T *to, int64_t to_stride, const T *from, int64_t from_stride)                    \
+    static void row_##size(int64_t columns, T *to, int64_t to_stride, const T *from, int64_t from_stride)              \
     {                                                                                                                  \
         if (to_stride == 1 && from_stride == 1)                                                                        \
-            memcpy(to, from, sizeof(T) * (size_t)n);                                                                   \
+            memcpy(to, from, sizeof(T) * (size_t)columns);                                                             \
         else if (to_stride == 1 && from_stride == 0) {                                                                 \
             const T repeated = *from;                                                                                  \
-            for (int64_t i = 0; i < n; i++)                                                                            \
+            for (int64_t i = 0; i < columns; i++)                                                                      \
                 to[i] = repeated;                                                                                      \
         } else if (to_stride == 1)                                                                                     \
             switch (from_stride) {                                                                                     \
@@ -128,11 +106,11 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
                 EVERY_NTH(3)                                                                                           \
                 EVERY_NTH(4)                                                                                           \
             default:                                                                                                   \
-                for (int64_t i = 0; i < n; i++)                                                                        \
+                for (int64_t i = 0; i < columns; i++)                                                                  \
                     to[i] = from[i * from_stride];                                                                     \
             }                                                                                                          \
         else                                                                                                           \
-            for (int64_t i = 0; i < n; i++)                                                                            \
+            for (int64_t i = 0; i < columns; i++)                                                                      \
                 to[i * to_stride] = from[i * from_stride];                                                             \
     }                                                                                                                  \
     static void rows_##size(int64_t rows, int64_t columns, T *to, int64_t to_row, int64_t to_column, const T *from,    \
@@ -145,12 +123,12 @@ static void copy_apart(int64_t rows, size_t bytes, char *to, int64_t to_row, con
         }                                                                                                              \
         if (to_column == 1 && from_column == 1)                                                                        \
             switch (columns) {                                                                                         \
-                EACH_FEW(FEW_COLUMNS, T)                                                                               \
+                EACH_FEW(FEW_ELEMENTS, to_row, from_row)                                                               \
             default: break;                                                                                            \
             }                                                                                                          \
-        if (to_column == 1 && from_column == 0)                                                                        \
+        else if (to_column == 1 && from_column == 0)                                                                   \
             switch (columns) {                                                                                         \
-                EACH_FEW(FEW_TIMES, T)                                                                                 \
+                EACH_FEW(FEW_TIMES, to_row, from_row)                                                                  \
             default: break;                                                                                            \
             }                                                                                                          \
         for (int64_t r = 0; r < rows; r++)                                                                             \
@@ -280,9 +258,9 @@ void OLY_ISA_NAME(oly_copy_run)(const oly_copy_task *t, void *to, const void *fr
     for (int d = 0; d < last; d++) /* the dimension in which the source is dense makes the better plane */
         if (c.from[d] == 1 && c.from[last] != 1)
             row = d;
-    if (last > 0 && c.extent[last] <= FEW && c.from[row] != 1) /* and of short rows that with most of them */
+    if (last > 0 && c.extent[last] <= MOST_FEW && c.from[row] != 1) /* and of short rows that with most of them */
         for (int d = 0; d < last; d++)
-            if (c.extent[d] > FEW * c.extent[row])
+            if (c.extent[d] > MOST_FEW * c.extent[row])
                 row = d;
     int64_t at[OLY_MAX_RANK] = {0};
     for (;;) {

@@ -331,9 +331,9 @@ static void store_place(const candidates *c, int64_t k, int64_t place)
                 block[i] = 0;                                                                                          \
             for (int64_t i = 0; i < some; i += TOGETHER)                                                               \
                 for (K above = above_##k(block + i, least); above; above &= above - 1) {                               \
-                    const int64_t at_bit = i + __builtin_ctzll(above);                                                 \
-                    key[m] = block[at_bit];                                                                            \
-                    place[m++] = (I)(at + at_bit);                                                                     \
+                    const int64_t found = i + __builtin_ctzll(above);                                                  \
+                    key[m] = block[found];                                                                             \
+                    place[m++] = (I)(at + found);                                                                      \
                 }                                                                                                      \
         }                                                                                                              \
         return m < count ? 0 : m;                                                                                      \

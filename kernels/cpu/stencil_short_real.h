@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernel of stencil_short.c for one element type; included there, once per type. */
 #include "stencil_vector.h"
+#include "stencil_sweep.h"
 
 typedef struct NAME(short_tile) {
     const oly_stencil_tile *tile;
@@ -11,85 +12,17 @@ typedef struct NAME(short_tile) {
     int64_t below, above;             /* columns of the window that are fixed, at its ends */
 } NAME(short_tile);
 
-/* out[p] = c[0] * in[0][p], then fused with c[t] * in[t][p], for n vectors. */
-#define SWEEP(taps)                                                                                                    \
-    static __attribute__((noinline)) void NAME(sweep_##taps)(const REAL *in, const int64_t *offset, const V *factor,   \
-                                                             REAL *out, int64_t n)                                     \
-    {                                                                                                                  \
-        const REAL *from[taps];                                                                                        \
-        V c[taps];                                                                                                     \
-        _Pragma("GCC unroll 16") for (int t = 0; t < taps; t++) from[t] = in + offset[t], c[t] = factor[t];            \
-        for (int64_t p = 0; p < n * LANES; p += LANES) {                                                               \
-            V sum = c[0] * *(const NAME(loose) *)(from[0] + p);                                                        \
-            _Pragma("GCC unroll 16") for (int t = 1; t < taps; t++) sum =                                              \
-                NAME(fused)(c[t], *(const NAME(loose) *)(from[t] + p), sum);                                           \
-            *(V *)(out + p) = sum;                                                                                     \
-        }                                                                                                              \
-    }
-SWEEP(1)
-SWEEP(2)
-SWEEP(3)
-SWEEP(4)
-SWEEP(5)
-SWEEP(6)
-SWEEP(7)
-SWEEP(8)
-SWEEP(9)
-#undef SWEEP
-
-/* Any number of taps: four sums at a time, to hide the latency of additions. */
-static __attribute__((noinline)) void NAME(sweep_many)(const REAL *in, const int64_t *offset, const V *c, REAL *out,
-                                                       int64_t n, int n_taps)
-{
-    int64_t p = 0;
-    for (; p + 4 <= n; p += 4) {
-        V sum[4];
-        const NAME(loose) *from = (const NAME(loose) *)(in + offset[0] + p * LANES);
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; j++)
-            sum[j] = c[0] * from[j];
-        for (int t = 1; t < n_taps; t++) {
-            from = (const NAME(loose) *)(in + offset[t] + p * LANES);
-#pragma GCC unroll 4
-            for (int j = 0; j < 4; j++)
-                sum[j] = NAME(fused)(c[t], from[j], sum[j]);
-        }
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; j++)
-            ((V *)out)[p + j] = sum[j];
-    }
-    for (; p < n; p++) {
-        V sum = c[0] * *(const NAME(loose) *)(in + offset[0] + p * LANES);
-        for (int t = 1; t < n_taps; t++)
-            sum = NAME(fused)(c[t], *(const NAME(loose) *)(in + offset[t] + p * LANES), sum);
-        ((V *)out)[p] = sum;
-    }
-}
-
-static void NAME(sweep)(const REAL *in, const int64_t *offset, const V *c, REAL *out, int64_t n, int n_taps)
-{
-    switch (n_taps) {
-    case 1: NAME(sweep_1)(in, offset, c, out, n); break;
-    case 2: NAME(sweep_2)(in, offset, c, out, n); break;
-    case 3: NAME(sweep_3)(in, offset, c, out, n); break;
-    case 4: NAME(sweep_4)(in, offset, c, out, n); break;
-    case 5: NAME(sweep_5)(in, offset, c, out, n); break;
-    case 6: NAME(sweep_6)(in, offset, c, out, n); break;
-    case 7: NAME(sweep_7)(in, offset, c, out, n); break;
-    case 8: NAME(sweep_8)(in, offset, c, out, n); break;
-    case 9: NAME(sweep_9)(in, offset, c, out, n); break;
-    default: NAME(sweep_many)(in, offset, c, out, n, n_taps);
-    }
-}
-
 /* n rows that follow each other, from `at` in both copies on. */
 static void NAME(sweep_rows)(const NAME(short_tile) * s, const int64_t *offset, int64_t at, int64_t n, int level)
 {
     const REAL *in = s->level[(level - 1) & 1] + at;
     REAL *out = s->level[level & 1] + at;
+    const REAL *from[OLY_STENCIL_TAPS];
     if (n <= 0)
         return;
-    NAME(sweep)(in, offset, s->coefficient, out, n * s->row / LANES, s->tile->n_taps);
+    for (int i = 0; i < s->tile->n_taps; i++)
+        from[i] = in + offset[i];
+    NAME(sweep)(from, s->coefficient, (V *)out, n * s->row / LANES, s->tile->n_taps);
     for (int64_t r = 0; r < n && s->below + s->above > 0; r++, in += s->row, out += s->row) {
         for (int64_t x = 0; x < s->below; x++)
             out[x] = in[x];

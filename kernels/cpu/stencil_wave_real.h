@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wavefront of stencil_wave.c for one element type; included there, once per type. */
 #include "stencil_strip.h"
+#include "stencil_sweep.h"
 
 typedef struct NAME(wave) {
     const oly_stencil_tile *tile;
@@ -49,73 +50,6 @@ static int64_t NAME(unbroken)(const NAME(wave) * w, int64_t y, int level, int64_
     return n < w->tile->slots - slot ? n : w->tile->slots - slot;
 }
 
-/* -- sweeps: out[p] = c[0] * in[0][p], then fused with c[t] * in[t][p], p in [0, n) -------------------------------- */
-#define SWEEP(taps)                                                                                                    \
-    static __attribute__((noinline)) void NAME(sweep_##taps)(const V *const *in, const V *factor, V *out, int64_t n)   \
-    {                                                                                                                  \
-        const V *from[taps];                                                                                           \
-        V c[taps];                                                                                                     \
-        _Pragma("GCC unroll 16") for (int t = 0; t < taps; t++) from[t] = in[t], c[t] = factor[t];                     \
-        for (int64_t p = 0; p < n; p++) {                                                                              \
-            V sum = c[0] * from[0][p];                                                                                 \
-            _Pragma("GCC unroll 16") for (int t = 1; t < taps; t++) sum = NAME(fused)(c[t], from[t][p], sum);          \
-            out[p] = sum;                                                                                              \
-        }                                                                                                              \
-    }
-SWEEP(1)
-SWEEP(2)
-SWEEP(3)
-SWEEP(4)
-SWEEP(5)
-SWEEP(6)
-SWEEP(7)
-SWEEP(8)
-SWEEP(9)
-#undef SWEEP
-
-/* Any number of taps: eight sums at a time, to hide the latency of additions. */
-static __attribute__((noinline)) void NAME(sweep_many)(const V *const *in, const V *c, V *out, int64_t n, int n_taps)
-{
-    int64_t p = 0;
-    for (; p + 8 <= n; p += 8) {
-        V sum[8];
-#pragma GCC unroll 8
-        for (int j = 0; j < 8; j++)
-            sum[j] = c[0] * in[0][p + j];
-        for (int t = 1; t < n_taps; t++) {
-            const V factor = c[t], *from = in[t] + p;
-#pragma GCC unroll 8
-            for (int j = 0; j < 8; j++)
-                sum[j] = NAME(fused)(factor, from[j], sum[j]);
-        }
-#pragma GCC unroll 8
-        for (int j = 0; j < 8; j++)
-            out[p + j] = sum[j];
-    }
-    for (; p < n; p++) {
-        V sum = c[0] * in[0][p];
-        for (int t = 1; t < n_taps; t++)
-            sum = NAME(fused)(c[t], in[t][p], sum);
-        out[p] = sum;
-    }
-}
-
-static void NAME(sweep)(const V *const *in, const V *c, V *out, int64_t n, int n_taps)
-{
-    switch (n_taps) {
-    case 1: NAME(sweep_1)(in, c, out, n); break;
-    case 2: NAME(sweep_2)(in, c, out, n); break;
-    case 3: NAME(sweep_3)(in, c, out, n); break;
-    case 4: NAME(sweep_4)(in, c, out, n); break;
-    case 5: NAME(sweep_5)(in, c, out, n); break;
-    case 6: NAME(sweep_6)(in, c, out, n); break;
-    case 7: NAME(sweep_7)(in, c, out, n); break;
-    case 8: NAME(sweep_8)(in, c, out, n); break;
-    case 9: NAME(sweep_9)(in, c, out, n); break;
-    default: NAME(sweep_many)(in, c, out, n, n_taps);
-    }
-}
-
 /* -- one level ---------------------------------------------------------------------------------------------------- */
 
 /* Copies rows [lo, hi) of slab y from the level before. */
@@ -158,10 +92,10 @@ static void NAME(sweep_cross)(const NAME(wave) * w, int64_t y, int64_t n, int le
 static void NAME(sweep_taps)(const NAME(wave) * w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
 {
     const oly_stencil_tile *t = w->tile;
-    const V *in[OLY_STENCIL_TAPS];
+    const REAL *in[OLY_STENCIL_TAPS];
     V *out = NAME(place)(w, y, level) + lo * w->row;
     for (int i = 0; i < t->n_taps; i++)
-        in[i] = NAME(place)(w, y + t->offset[i][0], level - 1) + lo * w->row + w->in_slab[i];
+        in[i] = (const REAL *)(NAME(place)(w, y + t->offset[i][0], level - 1) + lo * w->row + w->in_slab[i]);
     NAME(sweep)(in, w->coefficient, out, (n - 1) * w->slab + (hi - lo - 1) * w->row + w->columns, t->n_taps);
 }
 

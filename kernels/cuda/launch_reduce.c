@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches of reductions (reduce_*.cu, reducing.h): the division into parts is the CPU's (oly_reduce_divide), which fixes the order of sums. */
 #include "cuda/launching.h"
+#include "cuda/local_launches.h"
 #include "core/dtype_list.h"
 #include "core/error.h"
 #include "core/min_max.h"
@@ -20,17 +21,6 @@ bool oly_cuda_has_reduce(const oly_reduce_task *t)
     return true;
 }
 
-static void add_dimension(oly_cuda_dims *d, int64_t extent, int64_t stride)
-{
-    if (d->rank > 0 && d->stride[d->rank - 1] == stride * extent) {
-        d->extent[d->rank - 1] *= extent;
-        d->stride[d->rank - 1] = stride;
-        return;
-    }
-    d->extent[d->rank] = extent;
-    d->stride[d->rank++] = stride;
-}
-
 static void describe(const oly_reduce_task *t, const oly_reduce_shape *s, oly_cuda_reduce_task *r)
 {
     int last_kept = t->rank - 1;
@@ -47,8 +37,10 @@ static void describe(const oly_reduce_task *t, const oly_reduce_shape *s, oly_cu
     while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
         last_kept--;
     for (int d = 0; d < t->rank; d++)
-        if (t->extent[d] != 1)
-            add_dimension(!t->reduced[d] ? &r->kept : d < last_kept ? &r->outer : &r->run, t->extent[d], t->stride[d]);
+        oly_cuda_add_dimension(!t->reduced[d]  ? &r->kept
+                               : d < last_kept ? &r->outer
+                                               : &r->run,
+                               t->extent[d], t->stride[d]);
 }
 
 /* A reduction under way: intermediate results alternate between two halves of scratch memory. */

@@ -20,6 +20,10 @@ typedef struct oly_group_known {
     _Atomic(int64_t) n;     /* elements of the row */
     _Atomic(bool) is_left;  /* to the interpreter, if it is small */
 } oly_group_known;
+static inline bool oly_group_is_known(const oly_group_known *known)
+{
+    return atomic_load_explicit(&known->code, memory_order_relaxed) != 0;
+}
 /* As oly_group_run with one chunk; and notes the code, if it is such a one. */
 void oly_group_run_noting(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                           const oly_tile_operand *stores, oly_group_known *known);

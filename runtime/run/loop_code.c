@@ -30,6 +30,7 @@ typedef struct bound_row {
     int64_t offset, step; /* bytes */
 } bound_row;
 
+/* A look at what is fixed, and at whether code is known: before every iteration of a loop that may never be such a one. */
 static bool is_such(const oly_plan *plan, const oly_step *s, int d)
 {
     const oly_block *b = s->loop.body;
@@ -39,7 +40,8 @@ static bool is_such(const oly_plan *plan, const oly_step *s, int d)
         const oly_step *x = &b->steps[k];
         const oly_prepared *p = x->prepared;
         if (x->kind != OLY_STEP_TILE || !p || !p->known || p->phases != 1 || p->chunks[0][d] != 1 || p->blocks ||
-            p->once || p->repeats || x->exchange || x->second || x->awaited || !x->tile.device[d].has_work)
+            p->once || p->repeats || x->exchange || x->second || x->awaited || !x->tile.device[d].has_work ||
+            !oly_group_is_known(&p->known[d]))
             return false;
     }
     return b->n_steps > 0 && oly_enabled(OLY_OPTIMISATION_LOOPS_OF_CODE) && plan->n_devices > d;
