@@ -313,7 +313,8 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);
     int64_t fixed = oly_larger(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
     int64_t elements = row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed;
-    window[2] = oly_smaller(window[2], short_row(&a, OLY_STENCIL_LANES * 4)); /* parts at a border may be */
+    /* parts at a border may have short rows even if others have not */
+    window[2] = oly_smaller(window[2], short_row(&a, OLY_STENCIL_LANES * 4));
     elements = oly_larger(elements, short_elements(&a, window, steps));
     return (size_t)(elements * a.bytes + 64);
 }

@@ -81,12 +81,13 @@ static int64_t width_of(const oly_slide *s, int d)
     return (s->extent[d] - 1) * s->stride[d] + (s->size[d] - 1) * s->dilation[d] + 1;
 }
 
-/* Elements that the positions of dimension d read, sorted by what they leave when divided by the stride, so that those of each tap are
- * adjacent: how many for each remainder, and more, so that whole vectors are combined. */
 static int64_t whole_vectors(int64_t n)
 {
     return (n + WHOLE - 1) / WHOLE * WHOLE;
 }
+
+/* What the positions of dimension d read is sorted by its remainder when divided by the stride, so that the elements of each tap are adjacent:
+ * how many there are for a remainder, with those that fill up the last vector. */
 static int64_t of_remainder(const oly_slide *s, int d, int64_t each)
 {
     return (s->size[d] - 1) / s->stride[d] * each + whole_vectors(s->extent[d] * each);
